@@ -1,0 +1,102 @@
+"""Data that both sides of a wire share. Pure: no I/O, no trio.
+
+* `messages`: the message, its roles, types, statuses and the table of moves (M1 to M4)
+* `sessions`: sessions, channels, stops, steps, usage
+* `events`: what listeners hear
+* `tools`: what a model is told of a tool
+* `codec`: the strict converter between values and JSON data
+"""
+
+from kesoku_actors.protocol.codec import DecodeError, decode, make_converter
+from kesoku_actors.protocol.events import (
+    Activity,
+    ActivityChanged,
+    Changed,
+    Delta,
+    DeltaKind,
+    Event,
+    ModeChanged,
+    Removed,
+    StopEnded,
+    ToolProgress,
+)
+from kesoku_actors.protocol.messages import (
+    AGENT,
+    ANONYMOUS,
+    ASKS,
+    ENDED,
+    FAMILIES,
+    LEAVES,
+    MOVES,
+    STAYS,
+    SYSTEM,
+    Draft,
+    Inbound,
+    InvalidMessage,
+    Message,
+    Outcome,
+    Reason,
+    Role,
+    Status,
+    Type,
+)
+from kesoku_actors.protocol.sessions import (
+    BusyMode,
+    CallState,
+    Channel,
+    SessionInfo,
+    SessionState,
+    Step,
+    StepState,
+    Stop,
+    StoredStep,
+    Usage,
+    Waiting,
+)
+from kesoku_actors.protocol.tools import ToolSchema
+
+__all__ = [
+    "AGENT",
+    "ANONYMOUS",
+    "ASKS",
+    "ENDED",
+    "FAMILIES",
+    "LEAVES",
+    "MOVES",
+    "STAYS",
+    "SYSTEM",
+    "Activity",
+    "ActivityChanged",
+    "BusyMode",
+    "CallState",
+    "Changed",
+    "Channel",
+    "DecodeError",
+    "Delta",
+    "DeltaKind",
+    "Draft",
+    "Event",
+    "Inbound",
+    "InvalidMessage",
+    "Message",
+    "ModeChanged",
+    "Outcome",
+    "Reason",
+    "Removed",
+    "Role",
+    "SessionInfo",
+    "SessionState",
+    "Status",
+    "Step",
+    "StepState",
+    "Stop",
+    "StopEnded",
+    "StoredStep",
+    "ToolProgress",
+    "ToolSchema",
+    "Type",
+    "Usage",
+    "Waiting",
+    "decode",
+    "make_converter",
+]

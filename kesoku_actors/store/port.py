@@ -1,0 +1,497 @@
+"""What a store takes and answers: the port that another engine can stand behind. Pure values.
+
+Every change of the system's truth is one of the `Command`s below, committed whole or not at all. Guards are the
+store's, decisions are not: a `Commit` says which status each message gets, the store only refuses what no longer
+fits (C10).
+
+Replies of a `Commit`: `Committed`, or `Refused` with a reason:
+
+* `stale`: the (epoch, worker) is not the one registered for the session (C2); the worker ends;
+* `moved`: a message it takes is no longer waiting, or a stop covers it; the machine judges the boundary again;
+* `invalid`: the plan breaks a rule; a fault of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from attrs import field, frozen
+
+from kesoku_actors.errors import Fault
+from kesoku_actors.protocol import (
+    BusyMode,
+    CallState,
+    Channel,
+    Draft,
+    Inbound,
+    Message,
+    Outcome,
+    Reason,
+    Status,
+    Step,
+    Stop,
+    Waiting,
+)
+
+
+class StoreFault(Fault):
+    """The store cannot do what was asked; the subclasses say whether it is worth another try."""
+
+
+class StoreBusy(StoreFault):
+    """The disk is full or failing, or another process holds the lock, and our retries are used up (C9)."""
+
+    exit_code = 75
+
+
+class StoreInUse(StoreFault):
+    """Another process owns this store (C6); the text names its pid and command."""
+
+    exit_code = 75
+
+
+class StoreDamaged(StoreFault):
+    """The database is corrupt, truncated, not a database, or newer than this program (C8). It was left untouched."""
+
+    exit_code = 65
+
+
+class StoreUnusable(StoreFault):
+    """The path cannot be opened: a directory, a device, no permission, a read-only disk."""
+
+    exit_code = 73
+
+
+class ResultMode(StrEnum):
+    """What a commit does with the calls of its turn that have no result."""
+
+    NONE = "none"
+    PUBLISH = "publish"
+    """Every call is settled: insert the staged outcomes in call order (O3); anything else is `invalid`."""
+    SETTLE = "settle"
+    """The turn ends: staged outcome, else `unknown` if started, else `interrupted` (O4)."""
+
+
+class RefusalReason(StrEnum):
+    """Why a commit was refused (C10)."""
+
+    STALE = "stale"
+    MOVED = "moved"
+    INVALID = "invalid"
+
+
+@frozen(kw_only=True)
+class WorkerKey:
+    """Who commits: one registered worker of one life of the agents subtree (C2)."""
+
+    session_id: str
+    epoch: int
+    worker: int
+
+
+@frozen(kw_only=True)
+class Ending:
+    """A message reaches a terminal status."""
+
+    message_id: str
+    status: Status
+    reason: Reason | None = None
+
+
+@frozen(kw_only=True)
+class Taking:
+    """A message goes `pending_agent -> processing`, as the root of a claim or adopted by a turn."""
+
+    message_id: str
+    reason: Reason
+
+
+@frozen(kw_only=True)
+class Commit:
+    """One transaction of a worker; every part is optional. Parts are carried out in the order of the fields."""
+
+    id: str
+    """Idempotent: the same id sent again is answered from what was done (C10)."""
+    key: WorkerKey
+    root_id: str | None = None
+    """The turn the commit belongs to; none for a claim from idle."""
+    late: tuple[str, ...] = ()
+    """Messages whose expected attachments are settled with the reason `late` (M8)."""
+    step: Step | None = None
+    insert: tuple[Draft, ...] = ()
+    results: ResultMode = ResultMode.NONE
+    ends: tuple[Ending, ...] = ()
+    """A message without a root ends in this turn if it is older than the turn's root, else as its own root (O1)."""
+    adopt: tuple[Taking, ...] = ()
+    """In order; each gets the turn as root and a new place."""
+    claim: Taking | None = None
+    """The next root; with `root_id` set this is a pivot (I2)."""
+    claim_adopts: tuple[Taking, ...] = ()
+    give_back: bool = False
+    """The turn's messages return to `pending_agent`, attempts unchanged (C7), and the worker is unregistered."""
+
+
+@frozen(kw_only=True)
+class OpenCall:
+    """A call of the turn that has no result yet, as it is when the reply is sent."""
+
+    call_id: str
+    state: CallState
+
+
+@frozen(kw_only=True)
+class Committed:
+    """The commit stands. Read fresh when the reply is sent, also when the same commit is sent again."""
+
+    rows: tuple[Message, ...]
+    """Rows inserted or changed by it, in `rev` order."""
+    open_calls: tuple[OpenCall, ...]
+    """Of the turn that runs after it (the claimed one, else `root_id`), in call order."""
+    steps: int
+    """Steps of that turn so far."""
+    spent_s: float
+    """Durations of that turn's steps and results so far, seconds (B4)."""
+    mode: BusyMode
+    stops: tuple[Stop, ...]
+    """Of the session, not done."""
+
+
+@frozen(kw_only=True)
+class Refused:
+    """Nothing of the commit was kept, except its `step` when the reason is `moved`."""
+
+    reason: RefusalReason
+    detail: str
+    waiting: tuple[Waiting, ...] = ()
+    stops: tuple[Stop, ...] = ()
+
+
+CommitReply = Committed | Refused
+
+
+@frozen(kw_only=True)
+class Post:
+    """Store what an adapter decoded. Answer: `Posted`, `Gone` or `PostRefused`."""
+
+    id: str
+    inbound: Inbound
+
+
+@frozen(kw_only=True)
+class Posted:
+    """The stored message; `is_new` is false when this external id was posted before (M5)."""
+
+    message: Message
+    is_new: bool
+
+
+@frozen(kw_only=True)
+class Gone:
+    """This external id was seen and its message is not stored any more (M5); nothing was started."""
+
+    external_id: str
+
+
+@frozen(kw_only=True)
+class PostRefused:
+    """The session's waiting messages are at their bound (B4); recorded as seen."""
+
+    max_waiting: int
+
+
+PostReply = Posted | Gone | PostRefused
+
+
+@frozen(kw_only=True)
+class PostNotice:
+    """Store a notice to people: a row that leaves (`pending`). Answer: the `Message`."""
+
+    session_id: str
+    content: str
+    root_id: str | None = None
+    metadata: Mapping[str, Any] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class RequestStop:
+    """Stop a turn or a waiting message (I7). Answer: `Stop` or `NothingToStop`."""
+
+    session_id: str
+    message_id: str | None = None
+    reason: Reason = Reason.STOPPED
+
+
+@frozen(kw_only=True)
+class NothingToStop:
+    """The named turn has ended, or nothing runs or waits."""
+
+
+@frozen(kw_only=True)
+class RequestForce:
+    """Mark a stop as forced. Answer: the `Stop`, `TooEarly` or `NothingToStop`."""
+
+    session_id: str
+
+
+@frozen(kw_only=True)
+class TooEarly:
+    """Force is accepted no sooner than 1 s after its stop; try again in `wait_s` seconds."""
+
+    wait_s: float
+
+
+@frozen(kw_only=True)
+class CloseSession:
+    """Begin to clear a session: it is `closed`, a stop with reason `cleared` covers what it holds (M7).
+
+    Answer: `Stop` or `NothingToStop` (closed all the same).
+    """
+
+    session_id: str
+
+
+@frozen(kw_only=True)
+class WipeSession:
+    """End a clear: delete every row of a closed session, leave a tombstone. Answer: how many rows went."""
+
+    session_id: str
+
+
+@frozen(kw_only=True)
+class SetMode:
+    """Change a channel's busy mode (I5). Answer: the mode."""
+
+    channel: Channel
+    mode: BusyMode
+
+
+@frozen(kw_only=True)
+class EditMessage:
+    """Replace the content of a waiting message (M8). Answer: the `Message`, or none when it is taken already."""
+
+    message_id: str
+    content: str
+
+
+@frozen(kw_only=True)
+class WithdrawMessage:
+    """Delete a waiting message (M8). Answer: whether it was deleted."""
+
+    message_id: str
+
+
+@frozen(kw_only=True)
+class AnswerApproval:
+    """Approve or deny a waiting call (T7). Answer: the call's state after it and who decided."""
+
+    call_id: str
+    approved: bool
+    by: str
+
+
+@frozen(kw_only=True)
+class ApprovalAnswer:
+    """What became of an approval: `accepted` is false when somebody else decided before."""
+
+    accepted: bool
+    state: CallState | None
+    decided_by: str | None
+
+
+@frozen(kw_only=True)
+class BeginEpoch:
+    """A new life of the agents subtree (C2): rows of dead workers go back. Answer: `EpochBegun`.
+
+    `clean` says whether the last life ended in order; otherwise attempts rise. Only `channels` are touched
+    (none: all).
+    """
+
+    clean: bool
+    channels: tuple[Channel, ...] | None = None
+    max_attempts: int = 3
+
+
+@frozen(kw_only=True)
+class EpochBegun:
+    """The new epoch and the sessions that have work a worker can be started for (I6)."""
+
+    epoch: int
+    runnable: tuple[str, ...]
+    dead_calls: tuple[DeadCall, ...] = ()
+    """Calls `started` in an earlier life of the process, not settled."""
+
+
+@frozen(kw_only=True)
+class DeadCall:
+    """A started call whose run may be gone: its process as it was stored (C3)."""
+
+    call_id: str
+    session_id: str
+    pid: int | None = None
+    process_start: float | None = None
+    """Start time as the kernel gives it (clock ticks since boot), to tell a reused pid."""
+
+
+@frozen(kw_only=True)
+class RegisterWorker:
+    """Make a worker the one of its session (C2). Answer: `Registered`."""
+
+    key: WorkerKey
+
+
+@frozen(kw_only=True)
+class Registered:
+    """What a worker begins with: read in the transaction that registered it."""
+
+    channel: Channel
+    mode: BusyMode
+    waiting: tuple[Waiting, ...]
+    """By seq; messages without a root."""
+    returned: tuple[str, ...]
+    """The turn given back, root first, then adopted by place; empty if none."""
+    returned_began: float | None
+    """UTC seconds at which that turn was first claimed."""
+    stops: tuple[Stop, ...]
+    self_started: int
+    """Self-started turns in a row (I6)."""
+
+
+@frozen(kw_only=True)
+class GiveBack:
+    """A worker ended: its turn goes back whole and it is unregistered (C2). Answer: changed rows, a tuple of `Message`.
+
+    An unclean end raises the attempts; at `max_attempts` the turn becomes `error` with a notice to people.
+    """
+
+    key: WorkerKey
+    clean: bool
+    max_attempts: int = 3
+
+
+@frozen(kw_only=True)
+class CallStarted:
+    """Durable before the process or function is entered (C3). Answer: whether it may start (state was `committed`)."""
+
+    call_id: str
+
+
+@frozen(kw_only=True)
+class CallWaiting:
+    """The call waits for approval until `expires` (UTC seconds). Answer: whether the state changed."""
+
+    call_id: str
+    expires: float
+
+
+@frozen(kw_only=True)
+class CallProcess:
+    """Where a started call runs (C3). Answer: none."""
+
+    call_id: str
+    pid: int
+    process_start: float | None
+
+
+@frozen(kw_only=True)
+class StageOutcome:
+    """The outcome of a call, staged under its id (O3): not a message yet. Answer: whether it was the first."""
+
+    call_id: str
+    outcome: Outcome
+    content: str
+    duration_s: float
+    metadata: Mapping[str, Any] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class PlanDelivery:
+    """Store the chunks of a leaving message before the first send (C5).
+
+    Answer: a tuple of `Chunk` as stored; the first plan wins.
+    """
+
+    message_id: str
+    chunks: tuple[str, ...]
+
+
+@frozen(kw_only=True)
+class Chunk:
+    """One part of a delivery. `state` is `planned`, `sent` or `failed`; `nonce` is the same on a resend."""
+
+    message_id: str
+    index: int
+    content: str
+    state: str
+    attempts: int
+    nonce: str
+    remote_id: str | None
+
+
+@frozen(kw_only=True)
+class ChunkAttempt:
+    """A chunk is about to be sent: counts an attempt. Answer: the `Chunk`."""
+
+    message_id: str
+    index: int
+
+
+@frozen(kw_only=True)
+class ChunkSent:
+    """A chunk was sent. Answer: the `Chunk`."""
+
+    message_id: str
+    index: int
+    remote_id: str | None = None
+
+
+@frozen(kw_only=True)
+class MarkDelivered:
+    """A leaving message is `delivered` or `undeliverable`. Answer: whether it was `pending`."""
+
+    message_id: str
+    delivered: bool
+    detail: str = ""
+
+
+Command = (
+    Post
+    | PostNotice
+    | RequestStop
+    | RequestForce
+    | CloseSession
+    | WipeSession
+    | SetMode
+    | EditMessage
+    | WithdrawMessage
+    | AnswerApproval
+    | BeginEpoch
+    | RegisterWorker
+    | GiveBack
+    | Commit
+    | CallStarted
+    | CallWaiting
+    | CallProcess
+    | StageOutcome
+    | PlanDelivery
+    | ChunkAttempt
+    | ChunkSent
+    | MarkDelivered
+)
+
+
+@frozen(kw_only=True)
+class Publication:
+    """What one group commit changed: handed to the one publisher, in `rev` order (B1)."""
+
+    rev: int
+    """The counter after it."""
+    changed: tuple[Message, ...]
+    removed: tuple[tuple[str, str, int], ...] = ()
+    """(message id, session id, rev) of rows deleted."""
+    stops: tuple[Stop, ...] = ()
+    """Stops requested, forced or ended by it, as they are now."""
+    modes: tuple[tuple[Channel, BusyMode], ...] = ()
+    approvals: tuple[tuple[str, str, bool], ...] = ()
+    """(call id, session id, approved) decided by it."""
