@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from types import GenericAlias
 from typing import Any, TypeVar, cast, get_args, get_origin
 
@@ -51,6 +52,12 @@ def _float(value: Any, _wanted: Any) -> float:
     return float(value)
 
 
+def _member(value: Any, wanted: Any) -> Any:
+    if value not in list(wanted):
+        raise ValueError(f"expected one of {', '.join(wanted)}, got {value!r:.40}")
+    return wanted(value)
+
+
 def _only(kinds: tuple[type, ...], name: str, factory: HookFactory) -> HookFactory:
     """Return `factory` whose hooks refuse what only iterates like the wanted container."""
 
@@ -86,6 +93,7 @@ def make_converter() -> Converter:
     for wanted in (str, int, bool):
         converter.register_structure_hook(wanted, _exact(wanted))
     converter.register_structure_hook(float, _float)
+    converter.register_structure_hook(StrEnum, _member)  # else the hook for `str` takes it, unchecked
     for predicate, kinds, name, factory in (
         (is_mutable_sequence, (list, tuple), "a list", list_structure_factory),
         (_is_homogeneous_tuple, (list, tuple), "a list", homogenous_tuple_structure_factory),
