@@ -1,0 +1,173 @@
+"""Table P2: of what kind a provider's error is, and what to do about it. Pure.
+
+Two tables and nothing else decide: `KIND_OF_CODE` and `KIND_OF_STATUS` name the kind (the server's own code is more
+exact than its HTTP status, so it is asked first), `REMEDY` says what a kind asks for. A kind not listed is retried,
+as an unknown failure of a server usually passes.
+
+`Retry-After` is read in both its forms, seconds and HTTP date; the wall clock comes as a number.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+
+from attrs import frozen
+
+from kesoku_actors.llm.port import ProviderError, Remedy
+
+REMEDY: Final[Mapping[str, Remedy]] = {
+    "rate_limit": Remedy.RETRY,
+    "overloaded": Remedy.RETRY,
+    "server": Remedy.RETRY,
+    "timeout": Remedy.RETRY,
+    "conflict": Remedy.RETRY,
+    "connect": Remedy.RETRY,
+    "cut": Remedy.RETRY,
+    "stall": Remedy.RETRY,
+    "garbage": Remedy.RETRY,
+    "quota": Remedy.FAIL_OVER,
+    "context": Remedy.COMPACT,
+    "request": Remedy.REPAIR,
+    "auth": Remedy.TELL,
+    "model": Remedy.TELL,
+    "address": Remedy.TELL,
+    "filtered": Remedy.TELL,
+}
+
+KIND_OF_STATUS: Final[Mapping[int, str]] = {
+    400: "request",
+    401: "auth",
+    402: "quota",
+    403: "auth",
+    404: "model",
+    405: "address",
+    408: "timeout",
+    409: "conflict",
+    413: "context",
+    422: "request",
+    425: "conflict",
+    429: "rate_limit",
+    503: "overloaded",
+    529: "overloaded",
+}
+
+KIND_OF_CODE: Final[Mapping[str, str]] = {
+    "context_length_exceeded": "context",
+    "exceed_context_size_error": "context",
+    "insufficient_quota": "quota",
+    "billing_hard_limit_reached": "quota",
+    "invalid_api_key": "auth",
+    "authentication_error": "auth",
+    "permission_error": "auth",
+    "model_not_found": "model",
+    "content_filter": "filtered",
+    "content_policy_violation": "filtered",
+    "rate_limit_exceeded": "rate_limit",
+    "rate_limit_error": "rate_limit",
+    "overloaded_error": "overloaded",
+    "server_error": "server",
+    "unavailable_error": "overloaded",
+}
+
+_LONGEST_DETAIL: Final = 300
+
+
+@frozen(kw_only=True)
+class Source:
+    """Where a provider's settings came from: the names that its error messages tell a person to change."""
+
+    provider: str
+    key: str = "the API key"
+    """Where the key was looked for: `[openai] api_key or OPENAI_API_KEY`."""
+    model: str = "the model name"
+    """The setting that names the model: `[openai] model_name`."""
+    address: str = "the address"
+    """The setting that names the server: `[openai] base_url`."""
+
+
+_ADVICE: Final[Mapping[str, str]] = {
+    "auth": "the key was refused; it is looked for in {key}",
+    "model": "there is no such model or address; change {model} or {address}",
+    "address": "the server does not speak this protocol there; change {address}",
+    "connect": "the server cannot be reached; {address} says where it is",
+    "quota": "the account behind the key has no credit left; the key is looked for in {key}",
+    "context": "the conversation is longer than the model can read",
+}
+
+
+def provider_error(source: Source, kind: str, detail: str, *, retry_after_s: float | None = None) -> ProviderError:
+    """Return the error of this kind, saying which provider failed, how, and what to do (P2)."""
+    advice = _ADVICE.get(kind)
+    said = " ".join(detail.split())[:_LONGEST_DETAIL]
+    parts = [
+        part
+        for part in (advice and advice.format(key=source.key, model=source.model, address=source.address), said)
+        if part
+    ]
+    return ProviderError(
+        f"{source.provider}: {': '.join(parts) or kind}",
+        remedy=REMEDY.get(kind, Remedy.RETRY),
+        retry_after_s=retry_after_s,
+        kind=kind,
+    )
+
+
+def from_status(source: Source, status: int, headers: Mapping[str, str], body: bytes, *, now: float) -> ProviderError:
+    """Return what an HTTP answer that is no success means.
+
+    `headers` are looked up by lower-case name; `now` is UTC seconds, for a `Retry-After` that is a date.
+    """
+    error = _error_of(body)
+    kind = kind_of_error(error) or KIND_OF_STATUS.get(status) or ("server" if status >= 500 else "request")
+    detail = str(error.get("message") or body[:_LONGEST_DETAIL].decode("utf-8", "replace"))
+    return provider_error(
+        source, kind, f"HTTP {status} {detail}".rstrip(), retry_after_s=retry_after(headers.get("retry-after"), now=now)
+    )
+
+
+def from_error_object(source: Source, error: Any) -> ProviderError:
+    """Return what an `error` sent inside a stream means; `error` is an object or a bare sentence."""
+    fields = error if isinstance(error, Mapping) else {"message": str(error)}
+    code = fields.get("code")
+    status_kind = KIND_OF_STATUS.get(code) if isinstance(code, int) else None
+    kind = kind_of_error(fields) or status_kind or "server"
+    return provider_error(source, kind, str(fields.get("message") or fields))
+
+
+def kind_of_error(error: Mapping[str, Any]) -> str | None:
+    """Return the kind that the server's own words name, or none when it used no word of the table."""
+    for key in ("code", "type"):
+        word = error.get(key)
+        if isinstance(word, str) and word in KIND_OF_CODE:
+            return KIND_OF_CODE[word]
+    return None
+
+
+def retry_after(value: str | None, *, now: float) -> float | None:
+    """Return the seconds a `Retry-After` header asks for, never below 0; none when it is absent or unreadable."""
+    if value is None:
+        return None
+    text = value.strip()
+    if text.replace(".", "", 1).isdecimal():
+        return float(text)
+    try:
+        moment = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return max(0.0, moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() - now)
+
+
+def _error_of(body: bytes) -> Mapping[str, Any]:
+    """Return the `error` object of a body, whatever the server wrapped it in."""
+    try:
+        data = json.loads(body)
+    except ValueError:
+        return {}
+    if isinstance(data, list) and data:  # some servers answer a list of one
+        data = data[0]
+    error = data.get("error", data) if isinstance(data, Mapping) else data
+    return error if isinstance(error, Mapping) else {"message": str(error)}
