@@ -1,0 +1,203 @@
+"""The provider actor: it grants slots and keeps a provider's limits; the inference runs in its asker's own task.
+
+Each provider has one `ProviderGate` (its face) and one `provider_actor` reading the gate's mailbox. A slot is asked
+for with a letter that the actor answers when there is room, first come, first served. Who leaves while waiting is
+skipped; who holds a slot ends it by leaving `slot()`, however that happens.
+
+Invariants: a slot's end is written on the slot itself, synchronously, so it cannot be lost with a full mailbox or a
+crashed actor; `Look` only hints that there is something to read. Slots held outlive a restart of the actor, so the
+provider's concurrency is never exceeded; askers waiting then are told to try again. Waiting for a slot counts in no
+time limit of the stream (P3).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from enum import Enum
+from typing import assert_never
+
+import trio
+from attrs import define, field, frozen
+
+from kesoku_actors.actors import ActorStopped, Cell, Letter, Mailbox, MailboxFull
+from kesoku_actors.llm.breaker import Breaker, Policy
+from kesoku_actors.llm.port import Emit, Piece, Provider, ProviderError, Remedy, Reply, Request
+
+
+class _End(Enum):
+    """How a slot ended without a failure of the server."""
+
+    ANSWERED = "answered"
+    ABANDONED = "abandoned"
+    """Cancelled, or its holder crashed: nothing is known of the server."""
+
+
+@define(eq=False)
+class _Slot:
+    """One asker's slot; `end` is set once, by its holder."""
+
+    end: _End | ProviderError | None = None
+
+
+@frozen
+class _Acquire:
+    """Ask for a slot; an answer is the grant."""
+
+    slot: _Slot
+
+
+@frozen
+class _Look:
+    """A slot may have ended."""
+
+
+GateMessage = _Acquire | _Look
+
+
+@frozen(kw_only=True)
+class GateStatistics:
+    """A reading of one gate."""
+
+    name: str
+    concurrency: int
+    running: int
+    waiting: int
+    failures: int
+    """Retriable errors since the last success."""
+    is_open: bool
+    """Whether the circuit breaker lets only probes through."""
+
+
+@define(eq=False)
+class _Desk:
+    """What the actor knows: who holds a slot, who waits, and how the server does."""
+
+    policy: Policy
+    breaker: Breaker = field(factory=Breaker)
+    held: list[_Slot] = field(factory=list)
+    waiting: deque[tuple[Letter[GateMessage], _Slot]] = field(factory=deque)
+
+    def settle(self, now: float) -> None:
+        """Take back the slots that ended and tell the breaker."""
+        for slot in [slot for slot in self.held if slot.end is not None]:
+            self.held.remove(slot)
+            match slot.end:
+                case ProviderError() as error:
+                    self.breaker = self.breaker.failed(self.policy, now, error.retry_after_s)
+                case _End.ANSWERED:
+                    self.breaker = self.breaker.succeeded(self.policy)
+                case _End.ABANDONED | None:
+                    pass
+
+    def grant(self, now: float) -> float:
+        """Answer those who may begin, in order of asking; return when to look again without being told."""
+        while self.waiting and self.breaker.may_begin(self.policy, len(self.held), now):
+            letter, slot = self.waiting.popleft()
+            if letter.wants_reply:
+                self.held.append(slot)
+                self.breaker = self.breaker.begun(self.policy, now)
+                letter.reply(None)
+        return self.breaker.next_look(now) if self.waiting else math.inf
+
+
+class ProviderGate:
+    """The face of one provider's actor. Made before anything runs; `mailbox` goes into the actor's child spec."""
+
+    def __init__(self, name: str, policy: Policy) -> None:
+        self.name = name
+        self.mailbox: Mailbox[GateMessage] = Mailbox(f"llm/{name}")
+        self._desk = _Desk(policy)
+
+    @classmethod
+    def of(cls, provider: Provider) -> ProviderGate:
+        """Return the gate of this provider, with the concurrency of its limits."""
+        return cls(provider.name, Policy(concurrency=provider.limits.concurrency))
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        """Wait for a slot and hold it. Raises `ProviderError` (retry) when the actor ends meanwhile.
+
+        A `ProviderError` that leaves the block tells the circuit breaker how the server does.
+        """
+        slot = _Slot()
+        try:
+            await self.mailbox.ref.ask(_Acquire(slot), timeout_s=None)
+        except ActorStopped as error:
+            raise ProviderError(f"{self.name}: its actor ended before it granted a slot", kind="gate") from error
+        end: _End | ProviderError = _End.ABANDONED
+        try:
+            yield
+            end = _End.ANSWERED
+        except ProviderError as error:
+            end = error if error.remedy is Remedy.RETRY else _End.ANSWERED
+            raise
+        finally:
+            slot.end = end
+            self._hint()
+
+    def statistics(self) -> GateStatistics:
+        """Return a reading."""
+        desk = self._desk
+        return GateStatistics(
+            name=self.name,
+            concurrency=desk.policy.concurrency,
+            running=sum(slot.end is None for slot in desk.held),
+            waiting=sum(letter.wants_reply for letter, _ in desk.waiting),
+            failures=desk.breaker.failures,
+            is_open=desk.breaker.next_probe is not None,
+        )
+
+    def _hint(self) -> None:
+        # Nothing is lost without the hint: the actor reads the slots after every letter and at every start.
+        with suppress(MailboxFull, ActorStopped):
+            self.mailbox.ref.tell_nowait(_Look())
+
+
+async def provider_actor(cell: Cell[GateMessage], *, gate: ProviderGate) -> None:
+    """Grant the slots of `gate` until asked to stop."""
+    desk = gate._desk
+    desk.waiting.clear()  # askers of an earlier life have been answered by the kernel
+    cell.started()
+    batches = cell.inbox.batches()
+    while True:
+        now = trio.current_time()
+        desk.settle(now)
+        batch: list[Letter[GateMessage]] | None = []
+        with trio.move_on_at(desk.grant(now)):
+            batch = await anext(batches, None)
+        if batch is None:
+            return
+        for letter in batch:
+            match letter.message:
+                case _Acquire(slot):
+                    desk.waiting.append((letter, slot))
+                case _Look():
+                    pass
+                case never:
+                    assert_never(never)
+
+
+async def infer_once(provider: Provider, gate: ProviderGate, request: Request, emit: Emit) -> Reply:
+    """Run one inference with a slot of `gate` and under the provider's silence limits (P3).
+
+    Every piece, an empty one too, shows that the stream lives; empty ones are not passed on. Raises `ProviderError`,
+    of the kind `stall` when nothing came for `first_byte_s` or then for `idle_s` seconds. Nothing is tried again here.
+    """
+    limits = provider.limits
+    async with gate.slot():
+        with trio.move_on_after(limits.first_byte_s) as watchdog:
+            heard = False
+
+            def hear(piece: Piece) -> None:
+                nonlocal heard
+                heard = True
+                watchdog.deadline = trio.current_time() + limits.idle_s
+                if piece.text:
+                    emit(piece)
+
+            return await provider.infer(request, hear)
+        silence = f"{limits.idle_s:g} s" if heard else f"{limits.first_byte_s:g} s before the first byte"
+        raise ProviderError(f"{provider.name}: the stream stalled: nothing came for {silence}", kind="stall")
