@@ -1,0 +1,31 @@
+"""Wakes the one task that looks after others: a supervisor.
+
+A ring says that something changed, never what: the woken task looks at everything. So rings may merge, and one that
+comes before the wait is not lost.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+import trio
+
+
+@final
+class Bell:
+    """Rung from any task, heard by one."""
+
+    __slots__ = ("_rung",)
+
+    def __init__(self) -> None:
+        self._rung = trio.Event()
+
+    def ring(self) -> None:
+        """Wake the listener, now or at its next `wait`."""
+        self._rung.set()
+
+    async def wait(self, until: float) -> None:
+        """Return at a ring or at `until`, in trio's time."""
+        with trio.move_on_at(until):
+            await self._rung.wait()
+        self._rung = trio.Event()

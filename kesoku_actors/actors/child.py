@@ -1,0 +1,185 @@
+"""One child under supervision: its lives, one task each, and the guard around each life.
+
+Invariants: at most one life at a time. The guard's `try` stands outside the life's cancel scope, so a cancellation by
+the supervisor has been absorbed when the guard looks, and whatever it still sees is the actor's own. The guard lets
+nothing out: the error goes to the supervisor as a value, which raises it again where it gives up. Code of the kernel is
+protected from `KeyboardInterrupt`, code of the actor is not.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import math
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Protocol, final
+
+import trio
+from attrs import frozen
+from trio.lowlevel import disable_ki_protection, enable_ki_protection
+
+from .cell import Cell
+from .errors import StartTimeout
+from .leaves import leaves
+from .spec import ChildSpec
+from .statistics import ChildStatistics, Kind, Phase
+from .strategy import Ending
+
+
+class Log(Protocol):
+    """Takes what a supervisor reports: an event name and its fields (`path`, `error`, `restarting` ...)."""
+
+    def __call__(self, event: str, /, **fields: object) -> None: ...
+
+
+@frozen
+class Ended:
+    """A life of a child is over."""
+
+    child: Child
+    ending: Ending
+    """STOPPED whenever the supervisor asked for it, also with an error on the way out."""
+    error: BaseException | None
+
+
+class Watcher(Protocol):
+    """The supervisor, as its children see it. Both calls are synchronous and come from the child's task."""
+
+    def child_ready(self, child: Child) -> None: ...
+
+    def child_ended(self, ended: Ended) -> None: ...
+
+
+@disable_ki_protection
+async def _run(start: Callable[[Cell[Any]], Awaitable[None]], cell: Cell[Any]) -> None:
+    await start(cell)
+
+
+@final
+class Child:
+    """A child spec and its present life."""
+
+    __slots__ = (
+        "_began",
+        "_cell",
+        "_late",
+        "_scope",
+        "_watcher",
+        "deadline",
+        "kind",
+        "last_error",
+        "path",
+        "phase",
+        "restarts",
+        "spec",
+        "was_ready",
+    )
+
+    def __init__(self, spec: ChildSpec, path: str, kind: Kind, watcher: Watcher) -> None:
+        self.spec = spec
+        self.path = path
+        self.kind = kind
+        self.phase = Phase.DOWN
+        self.restarts = 0
+        self.was_ready = False
+        self.deadline = math.inf
+        """When the present life is cancelled unless it gets ready or ends before, in trio's time."""
+        self.last_error = ""
+        self._watcher = watcher
+        self._cell: Cell[Any] | None = None
+        self._scope: trio.CancelScope | None = None
+        self._began = -math.inf
+        self._late = False
+
+    @property
+    def was_started(self) -> bool:
+        """True once a first life began."""
+        return self._began > -math.inf
+
+    def start(self, nursery: trio.Nursery, context: contextvars.Context, timeout_s: float = math.inf) -> None:
+        """Begin a life in `nursery`, in the supervisor's `context` whoever asks for it."""
+        self._cell = Cell(self.spec.id, self.path, self.spec.mailbox, self._ready)
+        self._scope = trio.CancelScope(shield=True)
+        self._began = trio.current_time()
+        self._late = False
+        self.deadline = self._began + timeout_s
+        self.phase = Phase.STARTING
+        context.run(partial(nursery.start_soon, self._guard, self._cell, self._scope, name=self.path))
+
+    def request_stop(self) -> None:
+        """Ask the present life to end, and begin its grace."""
+        if self._cell is not None and self.phase is not Phase.STOPPING:
+            self.phase = Phase.STOPPING
+            self.deadline = trio.current_time() + self.spec.shutdown_s
+            self._cell.request_stop()
+
+    def enforce_deadline(self) -> bool:
+        """Cancel the present life if it overran its start or its grace; tell whether it did."""
+        if trio.current_time() < self.deadline:
+            return False
+        self._late = self.phase is Phase.STARTING
+        self.cancel()
+        return True
+
+    def cancel(self) -> None:
+        """Cancel the present life, if there is one."""
+        self.deadline = math.inf
+        if self._scope is not None:
+            self._scope.cancel()
+
+    def shut(self) -> None:
+        """There will be no other life: answer what is still queued."""
+        self.phase = Phase.GONE
+        if self.spec.mailbox is not None:
+            self.spec.mailbox.close()
+
+    def statistics(self) -> ChildStatistics:
+        """Return a reading of the child and what is below it."""
+        return ChildStatistics(
+            id=self.spec.id,
+            path=self.path,
+            kind=self.kind,
+            phase=self.phase,
+            restarts=self.restarts,
+            age_s=trio.current_time() - self._began if self.phase.alive else 0.0,
+            last_error=self.last_error,
+            mailbox=self.spec.mailbox.statistics() if self.spec.mailbox is not None else None,
+            children=self._cell.children() if self._cell is not None else (),
+        )
+
+    def _ready(self) -> None:
+        self.was_ready = True
+        if self.phase is Phase.STARTING:
+            self.phase = Phase.RUNNING
+            self.deadline = math.inf
+        self._watcher.child_ready(self)
+
+    @enable_ki_protection
+    async def _guard(self, cell: Cell[Any], scope: trio.CancelScope) -> None:
+        try:
+            with scope:
+                await _run(self.spec.start, cell)
+        except BaseException as error:
+            # Also those that are no Exception: raised from here they would cancel a nursery whose other tasks are
+            # shielded. The supervisor stops these in order first and then raises the error on.
+            self._end(cell, scope, error)
+        else:
+            self._end(cell, scope, None)
+
+    def _end(self, cell: Cell[Any], scope: trio.CancelScope, error: BaseException | None) -> None:
+        ending = Ending.NORMAL if error is None else Ending.CRASHED
+        if self._late:
+            late = StartTimeout(self.path, trio.current_time() - self._began)
+            error = late if error is None else BaseExceptionGroup("late, and failed on the way out", [late, error])
+            ending = Ending.CRASHED
+        elif self.phase is Phase.STOPPING or scope.cancel_called:
+            ending = Ending.STOPPED
+        cell.close()
+        self._cell = self._scope = None
+        self.phase = Phase.DOWN
+        self.deadline = math.inf
+        # A child that returns without a word of readiness has done its work.
+        self.was_ready = self.was_ready or ending is Ending.NORMAL
+        if error is not None:
+            self.last_error = "; ".join(f"{type(leaf).__name__}: {leaf}" for leaf in leaves(error))
+        self._watcher.child_ended(Ended(self, ending, error))
