@@ -19,7 +19,7 @@ from enum import IntEnum
 from itertools import accumulate
 from typing import Final
 
-from attrs import field, frozen
+from attrs import frozen
 
 from kesoku_actors.adapters.fences import Fence, Line, lines
 from kesoku_actors.adapters.graphemes import is_boundary
@@ -88,11 +88,7 @@ class _Source:
     sums: tuple[int, ...]
     """Units before each index."""
     addresses: tuple[tuple[int, int], ...]
-    address_starts: tuple[int, ...] = field(init=False)
-
-    @address_starts.default
-    def _starts(self) -> tuple[int, ...]:
-        return tuple(start for start, _end in self.addresses)
+    """Start and end of each."""
 
     def line_before(self, index: int) -> int:
         """Return which line holds the character before `index`."""
@@ -147,7 +143,7 @@ class _Source:
         return _Cut.WORD if ends_word else _Cut.IN_WORD
 
     def _in_address(self, index: int) -> bool:
-        number = bisect_right(self.address_starts, index - 1) - 1
+        number = bisect_right(self.addresses, index - 1, key=_first) - 1
         return number >= 0 and index < self.addresses[number][1]
 
 
@@ -186,6 +182,10 @@ def split(text: str, limit: int | None = None, units: Units = characters) -> tup
     if limit is None:
         return (text,) if text.strip() else ()
     return tuple(part.text for part in parts(text, limit, units))
+
+
+def _first(span: tuple[int, int]) -> int:
+    return span[0]
 
 
 def _next_cut(source: _Source, begin: int, room: int) -> int:

@@ -91,7 +91,7 @@ Action = Plan | Send | Backoff | MarkDelivered | MarkUndeliverable
 
 @frozen(kw_only=True)
 class BackoffPolicy:
-    """How long to wait before the next attempt: doubling from `first_s` up to `longest_s`, then half of it at random."""
+    """The pause before the next attempt: doubling from `first_s` up to `longest_s`, half of it at random."""
 
     first_s: float = 0.5
     longest_s: float = 60.0

@@ -91,6 +91,9 @@ def test_the_oldest_pending_message_leaves_first(order):
     assert next_leaf(()) is None
 
 
+FATE = st.sampled_from(["ok", "ok", "ok", "fails", "crash"])
+
+
 @given(st.lists(FATE, max_size=60), st.lists(st.integers(1, 3), min_size=1, max_size=3))
 async def test_each_chunk_arrives_in_order_and_twice_only_around_a_crash(fates, sizes):
     """Messages of several chunks; each probe and each send takes the next fate."""
