@@ -12,6 +12,4 @@ A map, lowest row first; a module imports only from lower rows or its own packag
 * `app`, `cli`: settings, the supervision tree, the commands
 """
 
-from typing import Final
-
-__version__: Final = "0.1.0"
+__version__ = "0.1.0"  # plain: importing `typing` here would double the time of `kesoku-actors --version`

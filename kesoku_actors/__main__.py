@@ -1,0 +1,41 @@
+"""`kesoku-actors` and `python -m kesoku_actors`: help and version at once, everything else in `cli.run`.
+
+The quick way imports nothing that starting Python has not imported already.
+"""
+
+import os
+import sys
+
+_HELP = ("--help", "-h")
+_VERSION = ("--version", "-V")
+
+
+def main() -> int:
+    """Run the command line of this process and return its exit code."""
+    arguments = sys.argv[1:]
+    asked = " ".join(arguments) or "--help"
+    # A shell that wants completions says so in a variable, whatever the arguments are.
+    if asked not in (*_HELP, *_VERSION) or sys.stdout is None or "_KESOKU_ACTORS_COMPLETE" in os.environ:
+        from kesoku_actors.cli.run import run
+
+        return run(arguments)
+    if asked in _VERSION:
+        from kesoku_actors import __version__
+
+        text = f"kesoku-actors {__version__}"
+    else:
+        from kesoku_actors.cli.table import help_text
+
+        text = help_text()
+    try:
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+    except OSError as error:
+        from kesoku_actors.cli.run import output_failed
+
+        return output_failed(error)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+"""What the command line asks of a chat, as values. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import field, frozen
+
+from kesoku_actors.app.settings import Settings
+from kesoku_actors.errors import NotFound
+
+_LONGEST_ID: Final = 64
+
+
+@frozen(kw_only=True)
+class ChatRequest:
+    """Answer one prompt. At most one of `session` and `latest` is given; without either a new session begins."""
+
+    prompt: str = field(repr=False)
+    """Not blank, valid Unicode."""
+    settings: Settings
+    """A name given with `--llm` is `settings.agent.llm` already."""
+    session: str | None = None
+    """The id of a session to go on with; it has the shape of an id, but may not exist."""
+    latest: bool = False
+    """Go on with the newest session."""
+    json: bool = False
+    """Write one event per line as JSON."""
+    is_tty: bool = False
+    """Whether standard output is a terminal: markdown and colour, else plain text."""
+
+
+@frozen(kw_only=True)
+class SessionsRequest:
+    """List the sessions, newest first."""
+
+    settings: Settings
+    json: bool = False
+    is_tty: bool = False
+
+
+def check_session_id(text: str) -> None:
+    """Raise `NotFound` unless `text` can be the id of a session; what comes from outside is never a path (M6)."""
+    if not (text.isascii() and text.isalnum() and len(text) <= _LONGEST_ID):
+        shown = text if len(text) <= _LONGEST_ID else f"{text[:_LONGEST_ID]}..."
+        raise NotFound(f"there is no session {shown!r}: an id is letters and digits; list them: kesoku-actors chat -l")

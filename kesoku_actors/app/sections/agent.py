@@ -1,0 +1,45 @@
+"""`[agent]` and `[prices."model"]`: which model answers, how it deals with people, and what a turn may use. Pure."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from kesoku_actors.app.sections.rules import Count, Few, Money, Price, Seconds, Steps, Text
+from kesoku_actors.protocol import BusyMode
+
+
+@frozen(kw_only=True)
+class Agent:
+    """A limit that is `None` does not exist."""
+
+    llm: Text = "auto"
+    """The name of a provider, or `auto`: the first one with credentials, else the local model."""
+    busy_mode: BusyMode = BusyMode.INTERRUPT
+    """What a message does that arrives while a turn runs (I5)."""
+    max_steps: Steps = 50
+    """Inferences of one turn (B4)."""
+    max_turn_seconds: Seconds = 900.0
+    """Not counting waits for a person (B4)."""
+    max_turn_tokens: Count | None = None
+    max_turn_cost: Money | None = None
+    """US dollars; needs `[prices]` of the model."""
+    max_cost_per_day: Money | None = None
+    """US dollars of all sessions in a UTC day; needs `[prices]` of the model."""
+    max_waiting: Count = 100
+    """Messages of people that may wait in one session (B4)."""
+    parallel_tools: Few = 4
+    """Calls of one batch that run at once (I1)."""
+    failover: tuple[Text, ...] = ()
+    """Providers to try, in order, when the first one is down (P2)."""
+    resume_within_s: Seconds = 86_400.0
+    """A turn begun longer ago is not resumed after a restart (C2)."""
+
+
+@frozen(kw_only=True)
+class ModelPrice:
+    """US dollars per million tokens."""
+
+    input: Price
+    output: Price
+    cached: Price | None = None
+    """Input read from the provider's cache; priced as `input` when unknown."""

@@ -1,0 +1,44 @@
+"""`[tools]` and `[shell]`: what the model may do (T1, T2, T7). Pure."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from attrs import frozen
+
+from kesoku_actors.app.sections.rules import ModuleName, Pattern, Seconds, VariableName, between
+
+Approve = Literal["never", "risky", "always"]
+
+
+@frozen(kw_only=True)
+class ToolSettings:
+    """Tools in general."""
+
+    modules: tuple[ModuleName, ...] = ()
+    """Python modules that register tools of your own."""
+    approve: Approve = "never"
+    """Which calls wait for a person's yes (T7)."""
+
+
+@frozen(kw_only=True)
+class Shell:
+    """The tool `run_shell_command`."""
+
+    enabled: bool = True
+    use_shell: bool = True
+    """Ignored in mode `allowlist`, which never uses a shell."""
+    mode: Literal["allowlist", "blocklist"] = "blocklist"
+    allowlist_patterns: tuple[Pattern, ...] = (r"^(echo|ls|pwd|cat|git|uv|grep|find|python|sed|awk)(\s|$)",)
+    blocklist_patterns: tuple[Pattern, ...] = (r"(\b|^)(rm|sudo|shutdown|reboot|mkfs|dd|chmod|chown)(\b|\s|$)",)
+    forbidden_patterns: tuple[Pattern, ...] = ()
+    """Refused in both modes."""
+    timeout_s: Seconds = 300.0
+    """The deadline of a command (I8)."""
+    output_chars: Annotated[int, between(200, 1_000_000)] = 16_000
+    """What the model reads of an output: its head and tail; all of it is kept in a file."""
+    env: tuple[VariableName, ...] = ()
+    """Variables of this process that commands get besides PATH, HOME, LANG and the like."""
+    sandbox: Literal["auto", "require", "off"] = "auto"
+    network: bool = False
+    """Whether commands inside the sandbox reach the network."""

@@ -1,0 +1,131 @@
+"""What no single key can tell: how the settings of a section fit together and to the disk.
+
+Each check takes a decoded section and returns the problems, at the key that has to change. They look at the disk and
+change nothing; what does not exist yet is made later, by who needs it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import evolve
+
+from kesoku_actors.app.sections import Discord, Local, Workspace
+from kesoku_actors.app.settings_decode import Problem
+from kesoku_actors.app.settings_lines import KeyPath
+
+Check = Callable[[Any], Iterator[Problem]]
+
+
+def check_workspace(workspace: Workspace) -> Iterator[Problem]:
+    """The database is a plain file, the folders are folders, and none lies where the model may write or read."""
+    for name in ("db_path", "skills_dir", "sessions_dir"):
+        path: Path = getattr(workspace, name)
+        if problem := (_not_a_database(path) if name == "db_path" else _not_a_folder(path)):
+            yield Problem(("workspace", name), problem)
+    database, skills, sessions = (
+        Path(os.path.realpath(path)) for path in (workspace.db_path, workspace.skills_dir, workspace.sessions_dir)
+    )
+    if skills.is_relative_to(sessions):
+        yield _problem("skills_dir", f"must not lie inside sessions_dir ({workspace.sessions_dir}), the model's own")
+    elif sessions.is_relative_to(skills):
+        yield _problem("sessions_dir", f"must not lie inside skills_dir ({workspace.skills_dir})")
+    for name, folder in (("skills_dir", skills), ("sessions_dir", sessions)):
+        if database.is_relative_to(folder):
+            yield _problem("db_path", f"must not lie inside {name} ({folder}), which tools may read")
+
+
+def check_discord(discord: Discord) -> Iterator[Problem]:
+    """Only a bot that is enabled must be complete (T4)."""
+    if not discord.enabled:
+        return
+    if discord.bot_token is None:
+        yield Problem(("discord", "enabled"), "needs bot_token, or the environment variable DISCORD_TOKEN")
+    for key in ("user_allowlist", "admin_ids"):
+        for index, user in enumerate(getattr(discord, key)):
+            if not (user.isascii() and user.isdigit()):
+                yield Problem(
+                    ("discord", key, index),
+                    f"{user[:40]!r} is a name, which anyone can take; use the user's numeric id (Copy User ID)",
+                )
+
+
+CHECKS: Final[Mapping[str, Check]] = {"workspace": check_workspace, "discord": check_discord}
+"""By section."""
+
+
+def resolve_paths(section: object, folder: Path) -> object:
+    """Return `section` with every relative path taken from `folder`; `~` is the user's home."""
+    match section:
+        case Workspace():
+            return evolve(
+                section,
+                db_path=_resolve(section.db_path, folder),
+                skills_dir=_resolve(section.skills_dir, folder),
+                sessions_dir=_resolve(section.sessions_dir, folder),
+            )
+        case Local(model_path=Path() as path):
+            return evolve(section, model_path=_resolve(path, folder))
+        case _:
+            return section
+
+
+def show_key(path: KeyPath) -> str:
+    """Return `path` as a person writes it: `discord.channels[2].llm`, quoted where a key is not bare."""
+    shown = ""
+    for part in path:
+        if isinstance(part, int):
+            shown += f"[{part + 1}]"
+            continue
+        bare = part.replace("-", "").replace("_", "").isalnum() and part.isascii()
+        shown += ("." if shown else "") + (part if bare else f'"{part[:60]}"')
+    return shown
+
+
+def _problem(key: str, text: str) -> Problem:
+    return Problem(("workspace", key), text)
+
+
+def _resolve(path: Path, folder: Path) -> Path:
+    with suppress(RuntimeError):  # no home folder: `~` is then a name like any other, and shown where it fails
+        path = path.expanduser()
+    return Path(os.path.abspath(folder / path))
+
+
+def _kind(path: Path) -> int | None:
+    try:
+        return os.lstat(path).st_mode
+    except OSError:
+        return None
+
+
+def _not_a_database(path: Path) -> str | None:
+    mode = _kind(path)
+    if mode is None or stat.S_ISREG(mode):
+        return _no_parent(path)
+    if stat.S_ISDIR(mode):
+        return f"{path} is a folder; name a file in it"
+    if stat.S_ISLNK(mode):
+        return f"{path} is a link; name the file itself, its journal lies beside it"
+    return f"{path} is not a regular file"
+
+
+def _not_a_folder(path: Path) -> str | None:
+    try:
+        return None if stat.S_ISDIR(os.stat(path).st_mode) else f"{path} is not a folder"
+    except OSError:
+        return _no_parent(path)
+
+
+def _no_parent(path: Path) -> str | None:
+    """What stands in the way where a folder has to be made."""
+    for parent in path.parents:
+        mode = _kind(parent)
+        if mode is not None:
+            return None if parent.is_dir() else f"{parent} is not a folder"
+    return None

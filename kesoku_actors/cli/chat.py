@@ -1,0 +1,57 @@
+"""`kesoku-actors chat`: one prompt, one streamed answer; or the list of sessions."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from kesoku_actors.cli.configuration import config_option, settings_of
+from kesoku_actors.cli.exit_codes import exit_codes_help
+
+
+@click.command("chat", epilog=exit_codes_help())
+@click.argument("prompt", required=False)
+@config_option
+@click.option("-r", "--resume", "session", metavar="SESSION", help="Go on with this session.")
+@click.option("-z", "--latest", is_flag=True, help="Go on with the newest session.")
+@click.option("-l", "--list", "listing", is_flag=True, help="List the sessions, newest first.")
+@click.option("--llm", metavar="NAME", help="The provider that answers, instead of [agent] llm.")
+@click.option("--json", is_flag=True, help="Write one event per line as JSON.")
+def command(
+    prompt: str | None,
+    config: str | None,
+    session: str | None,
+    latest: bool,
+    listing: bool,
+    llm: str | None,
+    json: bool,
+) -> int:
+    """Ask the agent something; the answer is streamed.
+
+    Without PROMPT, or with "-", the prompt is read from standard input, up to 8 MiB of UTF-8. Ctrl-C stops the turn
+    and waits for its end; once more, while tools run, ends them.
+    """
+    if (session is not None) + latest + listing > 1:
+        raise click.UsageError("-r, -z and -l exclude each other")
+    if listing and prompt is not None:
+        raise click.UsageError("-l takes no prompt")
+    settings = settings_of(config, {} if llm is None else {"agent.llm": llm})
+    is_tty = sys.stdout.isatty()
+    if listing:
+        from kesoku_actors.app.chat import list_sessions
+        from kesoku_actors.app.chat_request import SessionsRequest
+
+        return list_sessions(SessionsRequest(settings=settings, json=json, is_tty=is_tty))
+
+    from kesoku_actors.app.chat_request import ChatRequest, check_session_id
+    from kesoku_actors.cli.prompt_input import read_prompt
+
+    if session is not None:
+        check_session_id(session)
+    request = ChatRequest(
+        prompt=read_prompt(prompt), settings=settings, session=session, latest=latest, json=json, is_tty=is_tty
+    )
+    from kesoku_actors.app.chat import run_chat
+
+    return run_chat(request)

@@ -1,0 +1,30 @@
+"""Every command: its name, the module it lives in, and its line of help. Imports nothing."""
+
+COMMANDS = {
+    "chat": ("kesoku_actors.cli.chat", "Ask the agent something; the answer is streamed."),
+    "check": ("kesoku_actors.cli.check", "Check a configuration and name every problem."),
+    "init": ("kesoku_actors.cli.init", "Write a commented configuration."),
+    "model": ("kesoku_actors.cli.model", "List and fetch the models that run on this machine."),
+}
+
+
+def help_text() -> str:
+    """Return what `kesoku-actors --help` prints."""
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {line}" for name, (_, line) in COMMANDS.items()]
+    return "\n".join(
+        [
+            "Usage: kesoku-actors COMMAND [OPTIONS] ...",
+            "",
+            "An autonomous AI agent that never loses a message and never kills a tool half-way.",
+            "",
+            "Commands:",
+            *lines,
+            "",
+            "Options:",
+            "  --help     Show this text; after a command, its own.",
+            "  --version  Show the version.",
+            "",
+            'Try: kesoku-actors chat "Say hello in one sentence."',
+        ]
+    )
