@@ -1,0 +1,254 @@
+"""The chunks of a streamed chat completion as pieces and one reply. Pure.
+
+Servers differ; what this reader takes: `content: null`, contents in parts, thoughts as `reasoning_content` or
+`reasoning`, calls in deltas by index, calls without index or id, calls sent whole or twice, arguments as an object,
+usage in a chunk without choices, a whole `message` instead of deltas, an `error` object in the stream.
+
+Invariants (P3): `reply` returns only what ended with a finish reason or `[DONE]`; anything else is a `ProviderError`.
+A call whose arguments are not a whole JSON object comes back with `invalid` set and never runs. Calls equal in id,
+name and arguments are one call (M4).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from attrs import define, field
+
+from kesoku_actors.llm.classify import Source, from_error_object, provider_error
+from kesoku_actors.llm.port import CallRequest, Finish, Piece, Reply
+from kesoku_actors.protocol import DeltaKind, Usage
+
+DONE: Final = "[DONE]"
+
+_FINISH: Final[Mapping[str, Finish]] = {
+    "stop": Finish.STOP,
+    "eos": Finish.STOP,
+    "tool_calls": Finish.CALLS,
+    "function_call": Finish.CALLS,
+    "length": Finish.LENGTH,
+    "max_tokens": Finish.LENGTH,
+    "content_filter": Finish.REFUSED,
+    "refusal": Finish.REFUSED,
+}
+
+_THOUGHT_KEYS: Final = ("reasoning_content", "reasoning")
+_CALL_KEYS: Final = frozenset({"index", "id", "type", "function"})
+
+
+@define
+class _Call:
+    """A call being put together."""
+
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+    beside: dict[str, Any] = field(factory=dict)
+    """What the server sent beside the known fields; goes back unchanged (M4)."""
+
+
+class ChatStream:
+    """Collects one streamed completion: `feed` every event, then ask for the `reply`."""
+
+    def __init__(self, source: Source, *, model: str, context_tokens: int | None = None) -> None:
+        self._source = source
+        self._model = model
+        self._context_tokens = context_tokens
+        self._text: list[str] = []
+        self._thoughts: dict[str, list[str]] = {}
+        self._details: list[Any] = []
+        self._calls: list[_Call] = []
+        self._by_index: dict[int, _Call] = {}
+        self._finish_reason = ""
+        self._usage = Usage()
+        self._total_tokens = 0
+        self.is_done = False
+        """Whether the end marker came; nothing after it counts."""
+
+    def feed(self, data: str) -> tuple[Piece, ...]:
+        """Take the data of one event. Raises `ProviderError` for an error sent by the server and for garbage."""
+        if self.is_done:
+            return ()
+        if data.strip() == DONE:
+            self.is_done = True
+            return ()
+        try:
+            chunk = json.loads(data)
+        except (ValueError, RecursionError):
+            raise provider_error(self._source, "garbage", f"not JSON in the stream: {data[:80]!r}") from None
+        if not isinstance(chunk, dict):
+            raise provider_error(self._source, "garbage", f"not an object in the stream: {data[:80]!r}")
+        if chunk.get("error"):
+            raise from_error_object(self._source, chunk["error"])
+        if isinstance(usage := chunk.get("usage"), dict):
+            self._take_usage(usage)
+        return self._take_choices(chunk.get("choices"))
+
+    def reply(self) -> Reply:
+        """Return the completion. Raises `ProviderError` (retry) when the stream broke before its end (P3)."""
+        if not self.is_done and not self._finish_reason:
+            raise provider_error(self._source, "cut", "the stream ended without its end marker")
+        if self._finish_reason == "error":
+            raise provider_error(self._source, "server", "the server gave up in the middle of the answer")
+        finish = _FINISH.get(self._finish_reason, Finish.OTHER if self._finish_reason else Finish.STOP)
+        if self._context_tokens is not None and self._total_tokens >= self._context_tokens:
+            finish = Finish.LENGTH  # some servers just stop at the end of the context and call it an end
+        kept = _distinct(self._calls)
+        calls = tuple(self._finished(call, finish) for call in kept)
+        if calls and finish in (Finish.STOP, Finish.OTHER):
+            finish = Finish.CALLS
+        return Reply(
+            provider=self._source.provider,
+            model=self._model,
+            text="".join(self._text),
+            thought="".join(next(iter(self._thoughts.values()), ())),
+            calls=calls,
+            native=self._native(kept),
+            finish=finish,
+            finish_reason=self._finish_reason,
+            usage=self._usage,
+        )
+
+    def _take_choices(self, choices: Any) -> tuple[Piece, ...]:
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        if not isinstance(choice, dict):
+            return ()
+        if isinstance(reason := choice.get("finish_reason"), str) and reason:
+            self._finish_reason = reason
+        delta = choice.get("delta") or choice.get("message")
+        return tuple(self._take_delta(delta)) if isinstance(delta, dict) else ()
+
+    def _take_delta(self, delta: Mapping[str, Any]) -> Iterator[Piece]:
+        for key in _THOUGHT_KEYS:
+            if isinstance(thought := delta.get(key), str) and thought:
+                is_first_key = not self._thoughts or next(iter(self._thoughts)) == key
+                self._thoughts.setdefault(key, []).append(thought)
+                if is_first_key:  # a server that uses both says the same in both
+                    yield Piece(kind=DeltaKind.THOUGHT, text=thought)
+        if isinstance(details := delta.get("reasoning_details"), list):
+            self._details += details
+        for text in _texts(delta.get("content")):
+            self._text.append(text)
+            yield Piece(kind=DeltaKind.TEXT, text=text)
+        if isinstance(refusal := delta.get("refusal"), str) and refusal:
+            self._finish_reason = "refusal"
+            self._text.append(refusal)
+            yield Piece(kind=DeltaKind.TEXT, text=refusal)
+        calls = delta.get("tool_calls")
+        for part in calls if isinstance(calls, list) else ():
+            if isinstance(part, dict):
+                self._take_call(part)
+
+    def _take_call(self, part: Mapping[str, Any]) -> None:
+        function = part.get("function")
+        function = function if isinstance(function, dict) else {}
+        call_id, name = _word(part.get("id")), _word(function.get("name"))
+        arguments = function.get("arguments")
+        if arguments is not None and not isinstance(arguments, str):
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        index = part.get("index")
+        call = self._place_of(index if isinstance(index, int) else None, call_id, name)
+        call.id = call.id or call_id
+        call.name = call.name or name
+        call.arguments += arguments or ""
+        call.beside |= {key: value for key, value in part.items() if key not in _CALL_KEYS}
+
+    def _place_of(self, index: int | None, call_id: str, name: str) -> _Call:
+        """Return the call this delta goes on with, or a new one.
+
+        By index where there is one, by id where there is none, else the last. A delta that names a tool is a new call
+        when the one in its place has another id or is complete already: some servers give every call the index 0, and
+        some send a block twice.
+        """
+        if index is not None:
+            call = self._by_index.get(index)
+        elif call_id:
+            call = next((known for known in reversed(self._calls) if known.id == call_id), None)
+        else:
+            call = self._calls[-1] if self._calls and not name else None
+        has_other_id = call is not None and bool(call_id) and bool(call.id) and call.id != call_id
+        is_whole = call is not None and bool(name) and _as_object(call.arguments) is not None
+        if call is None or has_other_id or is_whole:
+            call = _Call()
+            self._calls.append(call)
+        if index is not None:
+            self._by_index[index] = call
+        return call
+
+    def _finished(self, call: _Call, finish: Finish) -> CallRequest:
+        arguments = _as_object(call.arguments or "{}")
+        invalid = None
+        if not call.name:
+            invalid = "the call names no tool"
+        elif finish is Finish.LENGTH and call is self._calls[-1] and _as_object(call.arguments) is None:
+            invalid = "the output limit cut this call off before its arguments were complete; it was not run"
+        elif arguments is None:
+            invalid = f"the arguments are not a JSON object: {call.arguments[:200]}"
+        return CallRequest(name=call.name or "unknown", arguments=arguments or {}, id=call.id, invalid=invalid)
+
+    def _take_usage(self, usage: Mapping[str, Any]) -> None:
+        total = _count(usage, "total_tokens")
+        self._total_tokens = total or 0
+        self._usage = Usage(
+            input=_count(usage, "prompt_tokens"),
+            cached=_count(usage.get("prompt_tokens_details"), "cached_tokens"),
+            output=_count(usage, "completion_tokens"),
+            thinking=_count(usage.get("completion_tokens_details"), "reasoning_tokens"),
+        )
+
+    def _native(self, calls: list[_Call]) -> dict[str, Any]:
+        """Return the assistant message as the server would have it back."""
+        message: dict[str, Any] = {"role": "assistant", "content": "".join(self._text) or None}
+        message |= {key: "".join(thoughts) for key, thoughts in self._thoughts.items()}
+        if self._details:
+            message["reasoning_details"] = self._details
+        if calls:
+            message["tool_calls"] = [
+                {
+                    **call.beside,
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": call.arguments},
+                }
+                for call in calls
+            ]
+        return message
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _count(fields: Any, key: str) -> int | None:
+    value = fields.get(key) if isinstance(fields, dict) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _texts(content: Any) -> Iterator[str]:
+    """Yield the texts of a content, which is a string or a list of parts."""
+    parts = content if isinstance(content, list) else [content]
+    for part in parts:
+        text = part.get("text") if isinstance(part, dict) else part
+        if isinstance(text, str) and text:
+            yield text
+
+
+def _as_object(arguments: str) -> dict[str, Any] | None:
+    """Return the arguments as an object, or none when they are none (yet)."""
+    try:
+        value = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _distinct(calls: list[_Call]) -> list[_Call]:
+    """Drop a block sent twice: equal in id, name and arguments. Without an id nothing says that two are one."""
+    kept: list[_Call] = []
+    for call in calls:
+        is_known = any((call.id, call.name, call.arguments) == (one.id, one.name, one.arguments) for one in kept)
+        if not call.id or not is_known:
+            kept.append(call)
+    return kept
