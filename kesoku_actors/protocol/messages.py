@@ -117,6 +117,7 @@ MOVES: Final = frozenset(
 )
 
 _CALL_KEYS: Final = ("tool_name", "tool_arguments", "tool_call_id")
+_OUTCOMES: Final = frozenset(Outcome)
 _RESULT_KEYS: Final = ("tool_name", "tool_call_id", "outcome")
 
 
@@ -145,7 +146,7 @@ def check_shape(
     if type is Type.TOOL_RESULT:
         if parent_id is None:
             raise InvalidMessage("M4: a tool result's parent is its call")
-        if metadata["outcome"] not in Outcome:
+        if metadata["outcome"] not in _OUTCOMES:
             raise InvalidMessage(f"M4: unknown outcome {metadata['outcome']!r}")
 
 
@@ -195,6 +196,11 @@ class Message:
     def wakes(self) -> bool:
         """Whether it may start a turn by itself (I6): people always, a notice when it says so."""
         return self.is_person or bool(self.metadata.get("wakes", False))
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it asked for work and the work is over, one way or another (M2)."""
+        return self.status in ENDED
 
     def moved(self, status: Status, **changes: Any) -> Message:
         """Return the message in its next status. Raises `InvalidMessage` for a move that M2 does not know."""

@@ -7,7 +7,7 @@ and shutdown end it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,22 +30,34 @@ class ToolCall:
 
 
 @frozen(kw_only=True)
-class ToolContext:
-    """What a running tool may know of where it runs."""
-
-    session_id: str
-    call_id: str
-    workspace: Path
-    """The session's folder; exists."""
-
-
-@frozen(kw_only=True)
 class ToolOutcome:
     """How a run ended: what the model reads, and data about it (exit status, path of the whole output ...)."""
 
     outcome: Outcome
     content: str
     metadata: Mapping[str, Any] = {}
+
+
+async def _report_nothing(_pid: int, _process_start: float | None) -> None:
+    """What a context does with a process when nobody keeps a record of it."""
+
+
+def _keep_nothing(_outcome: ToolOutcome) -> None:
+    """What a context does with a part of the outcome when nobody waits for it."""
+
+
+@frozen(kw_only=True)
+class ToolContext:
+    """What a running tool may know of where it runs, and whom it may tell."""
+
+    session_id: str
+    call_id: str
+    workspace: Path
+    """The session's folder; exists."""
+    report_process: Callable[[int, float | None], Awaitable[None]] = _report_nothing
+    """Records the process group the call runs as, with its start time in clock ticks (C3)."""
+    keep: Callable[[ToolOutcome], None] = _keep_nothing
+    """Takes what is known so far; the model reads the last one kept when the run is ended from outside."""
 
 
 @frozen(kw_only=True)
@@ -99,4 +111,5 @@ class RunningCall:
 
     call_id: str
     session_id: str
+    root_id: str
     state: CallState

@@ -1,0 +1,147 @@
+"""The broadcaster: the gateway's own task, which tells everybody what the store committed.
+
+It hears publications from the store and hints from workers through one bounded mailbox, so that a listener gets
+both in the order they happened. Rows go out in `rev` order; when the mailbox overflowed, or the store restarted,
+it first broadcasts every row above its last broadcast `rev` (B1). It owns nothing durable: `Subscriptions` and
+`Latches` outlive its task.
+"""
+
+from __future__ import annotations
+
+from attrs import define, frozen
+
+from kesoku_actors.actors import Cell, MailboxFull, Ref
+from kesoku_actors.gateway.latches import Latches
+from kesoku_actors.gateway.subscriptions import Subscriptions, in_order
+from kesoku_actors.protocol import (
+    Activity,
+    ActivityChanged,
+    Changed,
+    Channel,
+    Event,
+    Message,
+    ModeChanged,
+    Removed,
+    Status,
+    Stop,
+    StopEnded,
+    Waiting,
+)
+from kesoku_actors.store import Publication, Reader
+
+
+@frozen(kw_only=True)
+class Hint:
+    """A droppable event (B2) of a session in `channel`."""
+
+    event: Event
+    channel: Channel | None
+
+
+@frozen(kw_only=True)
+class CatchUp:
+    """The store (re)started or publications were lost: read what was missed."""
+
+
+BroadcastMessage = Publication | Hint | CatchUp
+
+
+@define(eq=False)
+class Publisher:
+    """The store's way in: called on the trio thread right after each group commit; never blocks or raises."""
+
+    ref: Ref[BroadcastMessage]
+    lost: bool = False
+    """A publication did not fit; the broadcaster re-reads."""
+
+    def __call__(self, publication: Publication) -> None:
+        try:
+            self.ref.tell_nowait(publication)
+        except MailboxFull:
+            self.lost = True
+
+
+@define(eq=False)
+class Broadcaster:
+    """What the broadcaster works with; `run` is the actor."""
+
+    subscriptions: Subscriptions
+    latches: Latches
+    publisher: Publisher
+    reader: Reader
+
+    async def run(self, cell: Cell[BroadcastMessage]) -> None:
+        """Broadcast until stopped. A restart reads what was committed meanwhile."""
+        if self.subscriptions.last_rev:
+            await self._catch_up()
+        else:
+            self.subscriptions.last_rev = await self.reader.head()
+        cell.started()
+        async for batch in cell.inbox.batches():
+            for letter in batch:
+                await self._handle(letter.message)
+            if self.publisher.lost:
+                self.publisher.lost = False
+                await self._catch_up()
+
+    async def _handle(self, message: BroadcastMessage) -> None:
+        match message:
+            case Publication():
+                await self._publish(message)
+            case Hint():
+                self.subscriptions.offer(message.event, message.channel)
+            case CatchUp():
+                await self._catch_up()
+
+    async def _catch_up(self, page: int = 256) -> None:
+        while True:
+            missed = await self.reader.changes(self.subscriptions.last_rev, page)
+            self._rows(missed)
+            if not missed.changed and not missed.removed:
+                return
+
+    async def _publish(self, publication: Publication) -> None:
+        self._rows(publication)
+        for channel, mode in publication.modes:
+            changed = ModeChanged(chatbot_id=channel.chatbot_id, channel_id=channel.channel_id, mode=mode)
+            self.subscriptions.offer(changed, channel)
+            session_id = await self.reader.open_session(channel)
+            if session_id is not None and (latch := self.latches.of(session_id)):
+                latch.mode_set(mode)
+        for call_id, session_id, approved in publication.approvals:
+            if latch := self.latches.of(session_id):
+                latch.approval_answered(call_id, approved)
+        for stop in publication.stops:
+            await self._stop(stop)
+
+    def _rows(self, publication: Publication) -> None:
+        for event in in_order(publication):
+            match event:
+                case Changed(message=row) if row.rev > self.subscriptions.last_rev:
+                    self.subscriptions.last_rev = row.rev
+                    self._latch(row)
+                    self.subscriptions.offer(event, None)
+                case Removed() if event.rev > self.subscriptions.last_rev:
+                    self.subscriptions.last_rev = event.rev
+                    if latch := self.latches.of(event.session_id):
+                        latch.message_withdrawn(event.message_id)
+                    self.subscriptions.offer(event, None)
+                case _:
+                    continue
+
+    def _latch(self, row: Message) -> None:
+        if row.status is Status.PENDING_AGENT and row.root_id is None and (latch := self.latches.of(row.session_id)):
+            latch.message_waits(Waiting(id=row.id, seq=row.seq, is_person=row.is_person, wakes=row.wakes))
+
+    async def _stop(self, stop: Stop) -> None:
+        if latch := self.latches.of(stop.session_id):
+            latch.stop_stored(stop)
+        session = await self.reader.session(stop.session_id)
+        channel = session and Channel(chatbot_id=session.chatbot_id, channel_id=session.channel_id)
+        event: Event
+        if stop.done:
+            ended, answered = await self.reader.stop_outcome(stop.seq)
+            event = StopEnded(session_id=stop.session_id, stop_seq=stop.seq, ended=ended, answered=answered)
+        else:
+            event = ActivityChanged(session_id=stop.session_id, activity=Activity.STOPPING, root_id=stop.root_id)
+        self.subscriptions.offer(event, channel)

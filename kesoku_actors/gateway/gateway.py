@@ -1,0 +1,222 @@
+"""The gateway's face: the one door for messages, sessions and commands.
+
+Everything that changes the truth goes through here to the store and comes back as a typed reply; what was
+committed reaches every listener through the broadcaster. An adapter needs nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from attrs import define, frozen
+
+from kesoku_actors.actors import MailboxFull, Ref
+from kesoku_actors.clock import World
+from kesoku_actors.gateway.broadcast import BroadcastMessage, Hint
+from kesoku_actors.gateway.filters import Filter
+from kesoku_actors.gateway.latches import Latches
+from kesoku_actors.gateway.subscriptions import Subscriptions, SubscriptionStatistics
+from kesoku_actors.protocol import (
+    BusyMode,
+    Channel,
+    Event,
+    Inbound,
+    Message,
+    Reason,
+    Role,
+    SessionInfo,
+    Status,
+    Stop,
+    StopEnded,
+    Type,
+)
+from kesoku_actors.store import (
+    AnswerApproval,
+    ApprovalAnswer,
+    Chunk,
+    ChunkAttempt,
+    ChunkSent,
+    CloseSession,
+    EditMessage,
+    MarkDelivered,
+    NothingToStop,
+    PlanDelivery,
+    Post,
+    PostReply,
+    Reader,
+    RequestForce,
+    RequestStop,
+    SessionHistory,
+    SetMode,
+    Store,
+    TooEarly,
+    WithdrawMessage,
+)
+
+
+@frozen(kw_only=True)
+class GatewayStatistics:
+    """A frozen picture of the gateway."""
+
+    last_rev: int
+    subscriptions: tuple[SubscriptionStatistics, ...]
+    workers: int
+
+
+@define(eq=False)
+class Gateway:
+    """Client functions of the gateway. Every method may raise a `StoreFault`; none is half done then."""
+
+    store: Store
+    subscriptions: Subscriptions
+    latches: Latches
+    broadcaster: Ref[BroadcastMessage]
+    world: World
+
+    @property
+    def reader(self) -> Reader:
+        """Reads of the store; owns nothing and changes nothing."""
+        return self.store.reader
+
+    # messages
+
+    async def post(self, inbound: Inbound) -> PostReply:
+        """Store what an adapter decoded; accepted when this returns `Posted` (C1). Safe to repeat by external id."""
+        return await self.store.post(Post(id=self.world.ids(), inbound=inbound))
+
+    async def edit(self, message_id: str, content: str) -> Message | None:
+        """Replace the text of a message nobody has taken yet (M8)."""
+        return await self.store.edit(EditMessage(message_id=message_id, content=content))
+
+    async def withdraw(self, message_id: str) -> bool:
+        """Delete a message nobody has taken yet (M8)."""
+        return await self.store.withdraw(WithdrawMessage(message_id=message_id))
+
+    async def listen(
+        self,
+        *,
+        session_id: str | None = None,
+        channel: Channel | None = None,
+        chatbot_id: str | None = None,
+        statuses: frozenset[Status] | None = None,
+        roles: frozenset[Role] | None = None,
+        types: frozenset[Type] | None = None,
+        hints: bool = True,
+        after: int | None = None,
+        label: str = "listener",
+        capacity: int = 1024,
+    ) -> AsyncGenerator[Event, None]:
+        """Yield what matches every filter given: rows changed after rev `after` first, then live (B1).
+
+        Without `after` it begins with what is committed next. Close it (`contextlib.aclosing`) when done.
+        """
+        filter = Filter(
+            session_id=session_id,
+            channel=channel,
+            chatbot_id=chatbot_id,
+            statuses=statuses,
+            roles=roles,
+            types=types,
+            hints=hints,
+        )
+        subscription = self.subscriptions.add(filter, label=label, after=after, capacity=capacity)
+        try:
+            while True:
+                for event in await subscription.next_events(self.reader):
+                    yield event
+        finally:
+            self.subscriptions.drop(subscription)
+
+    # commands
+
+    async def stop(
+        self, session_id: str, message_id: str | None = None, *, reason: Reason = Reason.STOPPED
+    ) -> Stop | NothingToStop:
+        """Store a stop (I7) of the named message's turn, else of the turn running, else of the first waiting."""
+        return await self.store.stop(RequestStop(session_id=session_id, message_id=message_id, reason=reason))
+
+    async def force(self, session_id: str) -> Stop | TooEarly | NothingToStop:
+        """End the running tools of a stopped turn; accepted no sooner than 1 s after the stop (I7)."""
+        return await self.store.force(RequestForce(session_id=session_id))
+
+    async def stop_receipt(self, stop: Stop) -> StopEnded:
+        """Wait until a stop has ended all it covers, and return what ended (I7)."""
+        async with aclosing(self.listen(session_id=stop.session_id, label="stop receipt")) as events:
+            known = await self.reader.stop(stop.seq)
+            if known is None or known.done:
+                ended, answered = await self.reader.stop_outcome(stop.seq)
+                return StopEnded(session_id=stop.session_id, stop_seq=stop.seq, ended=ended, answered=answered)
+            async for event in events:
+                if isinstance(event, StopEnded) and event.stop_seq == stop.seq:
+                    return event
+        raise AssertionError("a subscription ends only when it is closed")
+
+    async def clear(self, session_id: str) -> Stop | NothingToStop:
+        """Begin to clear a session (M7): it is closed, and what it holds is stopped."""
+        return await self.store.close_session(CloseSession(session_id=session_id))
+
+    async def set_mode(self, channel: Channel, mode: BusyMode) -> BusyMode:
+        """Change a channel's busy mode; what waits already is judged by the new one (I5)."""
+        return await self.store.set_mode(SetMode(channel=channel, mode=mode))
+
+    async def answer_approval(self, call_id: str, approved: bool, by: str) -> ApprovalAnswer:
+        """Approve or deny a waiting call; a later answer is told who decided (T7)."""
+        return await self.store.answer_approval(AnswerApproval(call_id=call_id, approved=approved, by=by))
+
+    # deliveries (C5)
+
+    async def leaving(self, channel: Channel) -> tuple[Message, ...]:
+        """Return the messages not yet delivered to a channel, in order (O2)."""
+        return await self.reader.leaving(channel)
+
+    async def plan_delivery(self, message_id: str, chunks: tuple[str, ...]) -> tuple[Chunk, ...]:
+        """Store the plan of a delivery before its first send; the first plan stands."""
+        return await self.store.plan_delivery(PlanDelivery(message_id=message_id, chunks=chunks))
+
+    async def chunk_attempt(self, message_id: str, index: int) -> Chunk:
+        """Record that a chunk is about to be sent."""
+        return await self.store.chunk_attempt(ChunkAttempt(message_id=message_id, index=index))
+
+    async def chunk_sent(self, message_id: str, index: int, remote_id: str | None = None) -> Chunk:
+        """Record that a chunk was sent."""
+        return await self.store.chunk_sent(ChunkSent(message_id=message_id, index=index, remote_id=remote_id))
+
+    async def delivered(self, message_id: str) -> bool:
+        """Record that every chunk was sent."""
+        return await self.store.mark_delivered(MarkDelivered(message_id=message_id, delivered=True))
+
+    async def undeliverable(self, message_id: str, detail: str) -> bool:
+        """Record that the platform refused it for good."""
+        return await self.store.mark_delivered(MarkDelivered(message_id=message_id, delivered=False, detail=detail))
+
+    # sessions
+
+    async def sessions(self, limit: int = 50, chatbot_id: str | None = None) -> tuple[SessionInfo, ...]:
+        """Return sessions, the most recently active first."""
+        return await self.reader.sessions(limit, chatbot_id)
+
+    async def session(self, session_id: str) -> SessionInfo | None:
+        """Return one session, or none."""
+        return await self.reader.session(session_id)
+
+    async def history(self, session_id: str) -> SessionHistory:
+        """Return a session's messages and steps in order (O1)."""
+        return await self.reader.history(session_id)
+
+    # hints
+
+    def hint(self, event: Event, channel: Channel | None) -> None:
+        """Tell listeners something droppable (B2): a delta, an activity. Never blocks; dropped when full."""
+        try:
+            self.broadcaster.tell_nowait(Hint(event=event, channel=channel))
+        except MailboxFull:
+            return
+
+    def statistics(self) -> GatewayStatistics:
+        """Return a frozen picture of listeners and live workers."""
+        return GatewayStatistics(
+            last_rev=self.subscriptions.last_rev,
+            subscriptions=self.subscriptions.statistics(),
+            workers=len(self.latches.by_session),
+        )

@@ -1,0 +1,55 @@
+"""The latch of a session's worker: what waits for it, coalescing, never full (I9).
+
+The broadcaster sets it right after the commit; the worker takes everything at once. Messages are kept by id, a
+stop by its number, the mode as the last one, so that its size is bounded by what the store lets wait (B4). A
+worker attaches its latch before it reads its waiting rows, so that nothing falls between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from attrs import define, field
+
+from kesoku_actors.protocol import BusyMode, Stop, Waiting
+
+
+class Latch(Protocol):
+    """A worker's face toward the gateway. Every method returns at once and never raises."""
+
+    def message_waits(self, message: Waiting) -> None:
+        """A message of a person or a notice for the model waits."""
+
+    def message_withdrawn(self, message_id: str) -> None:
+        """A waiting message was deleted."""
+
+    def stop_stored(self, stop: Stop) -> None:
+        """A stop was requested, forced, or has ended."""
+
+    def mode_set(self, mode: BusyMode) -> None:
+        """The busy mode of the session's channel is this one now."""
+
+    def approval_answered(self, call_id: str, approved: bool) -> None:
+        """A person decided about a waiting call (T7)."""
+
+
+@define(eq=False)
+class Latches:
+    """The latch of each live worker. Outlives the tasks that use it."""
+
+    by_session: dict[str, Latch] = field(factory=dict)
+
+    def attach(self, session_id: str, latch: Latch) -> Callable[[], None]:
+        """Make `latch` the one of its session; return what detaches it (and nobody else's)."""
+        self.by_session[session_id] = latch
+
+        def detach() -> None:
+            if self.by_session.get(session_id) is latch:
+                del self.by_session[session_id]
+
+        return detach
+
+    def of(self, session_id: str) -> Latch | None:
+        """Return the latch of a session whose worker lives."""
+        return self.by_session.get(session_id)

@@ -1,0 +1,32 @@
+"""Sending to the store until it answers: a lost reply is *unknown*, so the same command is sent again (C10)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import trio
+
+from kesoku_actors.actors import ActorStopped, AskTimeout
+from kesoku_actors.log import Logger
+from kesoku_actors.store import StoreBusy
+
+T = TypeVar("T")
+
+FIRST_PAUSE_S = 0.05
+LONGEST_PAUSE_S = 2.0
+
+
+async def until_answered(send: Callable[[], Awaitable[T]], log: Logger, what: str) -> T:
+    """Return the store's answer, however often the store restarts or is busy meanwhile.
+
+    Only for commands that may be sent twice. Other faults are raised: damage ends the process (C8).
+    """
+    pause_s = FIRST_PAUSE_S
+    while True:
+        try:
+            return await send()
+        except (ActorStopped, AskTimeout, StoreBusy) as error:
+            log.warning("the store did not answer, sending again", what=what, error=str(error))
+            await trio.sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)

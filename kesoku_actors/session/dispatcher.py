@@ -1,0 +1,183 @@
+"""The dispatcher: one worker for each session that has something to do, never two (I1).
+
+Each start of it is a new epoch (C2): rows of workers that are gone go back first, calls whose run is gone are
+settled as unknown (C3), then every session with work gets a worker. After that it listens for messages that wait.
+A message for a session whose worker lives is that worker's business (its latch); one that came while the worker
+was ending is looked at again when the store has taken the worker's rows back. A mailbox is a hint, the store is
+the truth.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from functools import partial
+
+import trio
+from attrs import define, field, frozen
+
+from kesoku_actors.actors import Cell, ChildExit, ChildSpec, Dynamic, Restart
+from kesoku_actors.protocol import Changed, Channel, Event, Outcome, Removed, Status
+from kesoku_actors.session.again import until_answered
+from kesoku_actors.session.worker import WorkerEnd, WorkerParts, worker
+from kesoku_actors.store import BeginEpoch, DeadCall, GiveBack, StageOutcome, WorkerKey
+
+WAITS = frozenset({Status.PENDING_AGENT})
+MAX_CRASHES = 3
+UNKNOWN_TEXT = (
+    "The program ended while this call ran; whether it took effect, wholly or partly, is unknown. "
+    "Check before repeating it."
+)
+
+
+@frozen(kw_only=True)
+class DispatcherParts:
+    """What the dispatcher works with."""
+
+    workers: Dynamic
+    exits: Exits
+    worker_parts: WorkerParts
+    channels: tuple[Channel, ...] | None
+    """The channels this process works for (C2); none: all."""
+    end_survivors: Callable[[Sequence[DeadCall]], Awaitable[None]]
+    """Ends processes that an earlier life left behind, or names them (C3)."""
+    was_clean: Callable[[], bool]
+    """Whether the epoch before this one ended in order."""
+    grace_s: float
+    """How long a worker may take to end in order (C7)."""
+
+
+@define(eq=False)
+class Exits:
+    """Ends of workers on their way to the dispatcher; as many as there are workers. Outlives the tasks."""
+
+    over: list[str] = field(factory=list)
+    wake: trio.Event = field(factory=trio.Event)
+
+    def put(self, exit: ChildExit) -> None:
+        """Take note that a worker's task is over."""
+        self.over.append(exit.id)
+        self.wake.set()
+
+    async def next(self) -> str:
+        """Wait for the child id of the next worker that is over."""
+        while not self.over:
+            self.wake = trio.Event()
+            await self.wake.wait()
+        return self.over.pop(0)
+
+
+@define(eq=False)
+class Crew:
+    """The workers of one epoch, by session."""
+
+    parts: DispatcherParts
+    epoch: int
+    started: int = 0
+    live: dict[str, WorkerKey] = field(factory=dict)
+    ends: dict[str, WorkerEnd] = field(factory=dict)
+    again: set[str] = field(factory=set)
+    """Sessions that heard of work while their worker lived."""
+    crashes: Counter[str] = field(factory=Counter)
+    """Crashes in a row, by session."""
+
+    def look(self, session_id: str) -> None:
+        """Start a worker for the session unless one lives."""
+        if session_id in self.live:
+            self.again.add(session_id)
+            return
+        self.started += 1
+        key = WorkerKey(session_id=session_id, epoch=self.epoch, worker=self.started)
+        self.live[session_id] = key
+        ended = partial(self.ends.__setitem__, session_id)
+        self.parts.workers.start_nowait(
+            ChildSpec(
+                id=self.child_id(session_id),
+                start=partial(worker, key=key, parts=self.parts.worker_parts, ended=ended),
+                restart=Restart.TEMPORARY,
+                shutdown_s=self.parts.grace_s,
+            )
+        )
+
+    def child_id(self, session_id: str) -> str:
+        """Return the worker's name in the supervision tree: an epoch's ids never meet another's."""
+        return f"{session_id}.{self.epoch}"
+
+    async def over(self, child_id: str) -> None:
+        """A worker's task is over: give its rows back, and look again if something is left to do."""
+        session_id = child_id.rpartition(".")[0]
+        key = self.live.get(session_id)
+        if key is None or child_id != self.child_id(session_id):
+            return
+        end = self.ends.pop(session_id, None)
+        parts, store = self.parts.worker_parts, self.parts.worker_parts.gateway.store
+        await parts.tools.drop(session_id)
+        give_back = GiveBack(key=key, clean=end is not None and end.clean)
+        rows = await until_answered(partial(store.give_back, give_back), parts.log, "give back")
+        ended = {row.id for row in rows if row.has_ended}
+        parts.tools.end(tuple(call.call_id for call in parts.tools.running(session_id) if call.root_id in ended))
+        del self.live[session_id]
+        self.crashes[session_id] = 0 if end else self.crashes[session_id] + 1
+        look_again = end is None or end.again or not end.clean or session_id in self.again
+        self.again.discard(session_id)
+        if self.crashes[session_id] > MAX_CRASHES:
+            parts.log.error("the worker crashes again and again; left until something new comes", session=session_id)
+            self.crashes[session_id] = 0
+        elif look_again and await parts.gateway.reader.is_runnable(session_id):
+            self.look(session_id)
+
+
+async def dispatcher(cell: Cell[None], *, parts: DispatcherParts) -> None:
+    """Start workers until stopped."""
+    worker_parts = parts.worker_parts
+    gateway = worker_parts.gateway
+    head = await gateway.reader.head()
+    async with aclosing(gateway.listen(statuses=WAITS, hints=False, label="dispatcher", after=head)) as waiting:
+        begun = await gateway.store.begin_epoch(BeginEpoch(clean=parts.was_clean(), channels=parts.channels))
+        await _settle_dead(parts, begun.dead_calls)
+        crew = Crew(parts=parts, epoch=begun.epoch)
+        for session_id in begun.runnable:
+            crew.look(session_id)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_watch, waiting, parts.channels, crew)
+            nursery.start_soon(_reap, parts.exits, crew)
+            cell.started()
+            await cell.stopping.wait()
+            nursery.cancel_scope.cancel()
+
+
+async def _settle_dead(parts: DispatcherParts, calls: Sequence[DeadCall]) -> None:
+    """A started call whose run is gone never runs again: unknown, once (C3)."""
+    tools, store = parts.worker_parts.tools, parts.worker_parts.gateway.store
+    dead = [call for call in calls if not tools.runs(call.call_id)]
+    await parts.end_survivors(dead)
+    for call in dead:
+        outcome = StageOutcome(
+            call_id=call.call_id,
+            outcome=Outcome.UNKNOWN,
+            content=UNKNOWN_TEXT,
+            duration_s=0.0,
+            metadata={"reason": "process ended"},
+        )
+        await until_answered(partial(store.stage, outcome), parts.worker_parts.log, "settle a dead call")
+
+
+async def _watch(waiting: AsyncGenerator[Event, None], channels: tuple[Channel, ...] | None, crew: Crew) -> None:
+    async for event in waiting:
+        match event:
+            case Changed(message=row) if channels is None or _channel(row.chatbot_id, row.channel_id) in channels:
+                crew.look(row.session_id)
+            case Changed() | Removed():
+                continue
+            case _:
+                raise AssertionError(f"not asked for: {event}")
+
+
+def _channel(chatbot_id: str, channel_id: str) -> Channel:
+    return Channel(chatbot_id=chatbot_id, channel_id=channel_id)
+
+
+async def _reap(exits: Exits, crew: Crew) -> None:
+    while True:
+        await crew.over(await exits.next())

@@ -1,0 +1,82 @@
+"""A session's history as the model reads it, decoded once and grown by appending. Pure.
+
+Invariants (O1): messages stand by (seq of their turn's root, place); a message without a root is not part of it;
+a notice to people never is. A row that comes again, changed, takes the place of its earlier state. Since a turn's
+rows come in the order of their places and turns do not interleave, nearly every row is appended.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+
+from attrs import define, field
+
+from kesoku_actors.llm import StepContent
+from kesoku_actors.protocol import LEAVES, Message, Role, StoredStep
+from kesoku_actors.store import Commit, Committed
+
+Key = tuple[int, int]
+
+
+@define(eq=False)
+class History:
+    """The rows of one session in order, and the native content of its steps."""
+
+    rows: list[Message] = field(factory=list)
+    steps: list[StepContent] = field(factory=list)
+    _keys: list[Key] = field(factory=list)
+    _root_seqs: dict[str, int] = field(factory=dict)
+    _by_id: dict[str, Message] = field(factory=dict)
+
+    def add(self, rows: Iterable[Message]) -> None:
+        """Take rows that a commit inserted or changed, in `rev` order."""
+        for row in rows:
+            if row.root_id == row.id:
+                self._root_seqs[row.id] = row.seq
+        for row in rows:
+            if row.root_id is None or row.place is None or not reads(row):
+                continue
+            self._by_id[row.id] = row
+            self._place((self._root_seqs[row.root_id], row.place), row)
+
+    def add_steps(self, steps: Iterable[StoredStep]) -> None:
+        """Take steps in order; only one with native content is kept."""
+        self.steps += [
+            StepContent(
+                provider=stored.step.provider,
+                model=stored.step.model,
+                native=stored.step.native,
+                message_ids=stored.message_ids,
+            )
+            for stored in steps
+            if stored.step.native is not None
+        ]
+
+    def committed(self, commit: Commit, reply: Committed) -> None:
+        """Take what a commit of this session's worker did. Sent twice it changes nothing the second time."""
+        self.add(reply.rows)
+        if commit.step is not None and commit.root_id is not None:
+            said = tuple(row.id for row in reply.rows if row.role is Role.ASSISTANT and row.seq == row.rev)
+            self.add_steps([StoredStep(root_id=commit.root_id, index=reply.steps, step=commit.step, message_ids=said)])
+
+    def message(self, message_id: str) -> Message:
+        """Return a row of the history. Raises `KeyError`."""
+        return self._by_id[message_id]
+
+    def _place(self, key: Key, row: Message) -> None:
+        if not self._keys or key > self._keys[-1]:
+            self._keys.append(key)
+            self.rows.append(row)
+            return
+        index = bisect_left(self._keys, key)
+        if self._keys[index] == key:
+            self.rows[index] = row
+        else:
+            self._keys.insert(index, key)
+            self.rows.insert(index, row)
+
+
+def reads(row: Message) -> bool:
+    """Tell whether the model reads a row: all but the notices to people."""
+    return not (row.role is Role.SYSTEM and row.status in LEAVES)

@@ -1,0 +1,341 @@
+"""The worker: one session's actor. It feeds the turn machine and performs its effects; it decides nothing.
+
+Everything that happens to it becomes an event in one queue: what its latch heard, what tools say, what its own
+tasks (inference, commit, timer) come back with. No effect is awaited by the loop. At its end there is no
+checkpoint between the last look at the queue and the latch and the detaching of both (B3).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import trio
+from attrs import define, field, frozen
+
+from kesoku_actors.actors import Cell
+from kesoku_actors.clock import World
+from kesoku_actors.gateway import Gateway
+from kesoku_actors.llm import Piece, Provider, ProviderError, ProviderGate, Request, infer_once
+from kesoku_actors.log import Logger
+from kesoku_actors.prompt import PromptContext, PromptLayer, system_prompt
+from kesoku_actors.protocol import (
+    ActivityChanged,
+    BusyMode,
+    Channel,
+    Delta,
+    DeltaKind,
+    Stop,
+    ToolProgress,
+    Waiting,
+)
+from kesoku_actors.session import vocabulary as v
+from kesoku_actors.session.again import until_answered
+from kesoku_actors.session.history import History
+from kesoku_actors.session.turn import TurnLimits, begin, step
+from kesoku_actors.store import Committed, RegisterWorker, WorkerKey
+from kesoku_actors.tools import AwaitingApproval, Settled, Started, ToolCall, ToolEvent, ToolRegistry, Tools
+
+NUDGE = "Please answer the last message now, in plain text."
+
+
+@frozen(kw_only=True)
+class Brain:
+    """The model that answers in a session."""
+
+    provider: Provider
+    gate: ProviderGate
+
+
+@frozen(kw_only=True)
+class WorkerParts:
+    """What every worker works with."""
+
+    gateway: Gateway
+    tools: Tools
+    registry: ToolRegistry
+    layers: tuple[PromptLayer, ...]
+    brain_for: Callable[[Channel], Brain]
+    workspace_for: Callable[[str], Path]
+    """The session's folder, made if need be."""
+    limits: TurnLimits
+    resume_within_s: float
+    parallel_tools: int
+    world: World
+    log: Logger
+    record: Callable[[str, v.Event, tuple[v.Effect, ...]], None] = lambda _session, _event, _effects: None
+    """Hears every event and its effects, for the live check."""
+
+
+@frozen(kw_only=True)
+class WorkerEnd:
+    """How a worker ended: `clean` as the machine said, `again` when something came at the last moment."""
+
+    clean: bool
+    again: bool
+
+
+@define(eq=False)
+class Inlet:
+    """The worker's face toward the gateway (its latch) and the tools (its sink): one queue, one wake-up."""
+
+    events: deque[v.Event] = field(factory=deque)
+    wake: trio.Event = field(factory=trio.Event)
+
+    def put(self, event: v.Event) -> None:
+        """Queue an event; never blocks."""
+        self.events.append(event)
+        self.wake.set()
+
+    async def next(self) -> v.Event:
+        """Wait for the next event."""
+        while not self.events:
+            self.wake = trio.Event()
+            await self.wake.wait()
+        return self.events.popleft()
+
+    def message_waits(self, message: Waiting) -> None:
+        self.put(v.PersonSpoke(message) if message.is_person else v.NoticeArrived(message))
+
+    def message_withdrawn(self, message_id: str) -> None:
+        self.put(v.MessageWithdrawn(message_id))
+
+    def stop_stored(self, stop: Stop) -> None:
+        self.put(v.StopRequested(stop))
+        if stop.forced and not stop.done:
+            self.put(v.ForceRequested())
+
+    def mode_set(self, mode: BusyMode) -> None:
+        self.put(v.ModeSwitched(mode))
+
+    def approval_answered(self, call_id: str, approved: bool) -> None:
+        """Nothing to do here: the tool actor starts or settles the call and says so."""
+
+    def tool(self, event: ToolEvent) -> None:
+        match event:
+            case Started(call_id=call_id):
+                self.put(v.ToolStarted(call_id))
+            case AwaitingApproval(call_id=call_id):
+                self.put(v.ToolWaiting(call_id))
+            case Settled(call_id=call_id, outcome=outcome):
+                self.put(v.ToolSettled(call_id, outcome))
+
+
+async def worker(cell: Cell[None], *, key: WorkerKey, parts: WorkerParts, ended: Callable[[WorkerEnd], None]) -> None:
+    """Work on one session until nothing is left that can become a turn, then call `ended` and return."""
+    inlet = Inlet()
+    detach_latch = parts.gateway.latches.attach(key.session_id, inlet)
+    detach_sink = parts.tools.attach(key.session_id, inlet.tool)
+    try:
+        register = partial(parts.gateway.store.register, RegisterWorker(key=key))
+        registered = await until_answered(register, parts.log, "register")
+        cell.started()
+        stale = (
+            registered.returned_began is not None
+            and parts.world.clock.wall() - registered.returned_began > parts.resume_within_s
+        )
+        async with trio.open_nursery() as nursery:
+            hands = Hands(
+                key=key,
+                parts=parts,
+                inlet=inlet,
+                nursery=nursery,
+                channel=registered.channel,
+                brain=parts.brain_for(registered.channel),
+                history=await _load(parts.gateway, key.session_id),
+            )
+            nursery.start_soon(_shutdown, cell, inlet)
+            state = begin(key, parts.limits)
+            event: v.Event = v.Resumed(registered, stale)
+            clean: bool | None = None
+            while clean is None:
+                state, effects = step(state, event)
+                parts.record(key.session_id, event, effects)
+                hands.tell(event)
+                for effect in effects:
+                    if isinstance(effect, v.Finish):
+                        clean = effect.clean
+                    else:
+                        hands.perform(effect)
+                if clean is None:
+                    event = await inlet.next()
+            detach_latch()
+            detach_sink()
+            ended(WorkerEnd(clean=clean, again=bool(inlet.events)))
+            nursery.cancel_scope.cancel()
+    finally:
+        detach_latch()
+        detach_sink()
+
+
+async def _load(gateway: Gateway, session_id: str) -> History:
+    """Read the history; complete from here on, as nobody but this worker adds to it."""
+    stored = await gateway.history(session_id)
+    history = History()
+    history.add(stored.messages)
+    history.add_steps(stored.steps)
+    return history
+
+
+async def _shutdown(cell: Cell[None], inlet: Inlet) -> None:
+    await cell.stopping.wait()
+    inlet.put(v.ShutdownRequested())
+
+
+@define(eq=False)
+class Hands:
+    """Performs effects. Each one that takes time is a task whose end is an event."""
+
+    key: WorkerKey
+    parts: WorkerParts
+    inlet: Inlet
+    nursery: trio.Nursery
+    channel: Channel
+    brain: Brain
+    history: History
+    request: Request | None = None
+    inferences: dict[int, trio.CancelScope] = field(factory=dict)
+    budget: trio.CancelScope = field(factory=trio.CancelScope)
+
+    def perform(self, effect: v.Effect) -> None:
+        """Begin an effect; returns at once."""
+        start, parts = self.nursery.start_soon, self.parts
+        match effect:
+            case v.BuildPrompt():
+                self._build(effect)
+            case v.CallModel():
+                self.inferences[effect.ticket] = trio.CancelScope()
+                start(self._infer, effect)
+            case v.AbortModel(ticket=ticket):
+                if ticket in self.inferences:
+                    self.inferences[ticket].cancel()
+            case v.SendCommit():
+                start(self._commit, effect)
+            case v.StartTools():
+                self._start_tools(effect)
+            case v.WithdrawTools(call_ids=call_ids):
+                parts.tools.withdraw(call_ids)
+            case v.EndTools(call_ids=call_ids):
+                parts.tools.end(call_ids)
+            case v.SetTimer(ticket=ticket, delay_s=delay_s):
+                start(self._timer, delay_s, v.TimerFired(ticket))
+            case v.SetBudget(root_id=root_id, seconds=seconds):
+                self.budget.cancel()
+                self.budget = trio.CancelScope()
+                start(self._budget, self.budget, seconds, v.BudgetSpent(root_id))
+            case v.Notify(activity=activity, root_id=root_id):
+                changed = ActivityChanged(session_id=self.key.session_id, activity=activity, root_id=root_id)
+                parts.gateway.hint(changed, self.channel)
+            case v.Finish():
+                raise AssertionError("the loop ends itself")
+
+    def tell(self, event: v.Event) -> None:
+        """Let listeners see that a call runs."""
+        if isinstance(event, v.ToolStarted):
+            progress = ToolProgress(session_id=self.key.session_id, call_id=event.call_id)
+            self.parts.gateway.hint(progress, self.channel)
+
+    def _build(self, effect: v.BuildPrompt) -> None:
+        history, parts, provider = self.history, self.parts, self.brain.provider
+        tools = parts.registry.schemas() if provider.supports_tools else ()
+        context = PromptContext(
+            session_id=self.key.session_id,
+            channel=self.channel,
+            wall=parts.world.clock.wall(),
+            has_tools=bool(tools),
+            small_model=(provider.context_tokens or 1_000_000) < 8_192,
+        )
+        self.request = Request(
+            inference_id=parts.world.ids(),
+            session_id=self.key.session_id,
+            system=system_prompt(parts.layers, context),
+            history=tuple(history.rows),
+            steps=tuple(history.steps),
+            tools=tools,
+            nudge=NUDGE if effect.nudge else None,
+        )
+        self.inlet.put(v.PromptBuilt(effect.ticket))
+
+    async def _infer(self, effect: v.CallModel) -> None:
+        assert self.request is not None
+        parts, brain, request = self.parts, self.brain, self.request
+        begun = parts.world.clock.monotonic()
+        offsets = dict.fromkeys(DeltaKind, 0)
+
+        def emit(piece: Piece) -> None:
+            delta = Delta(
+                session_id=self.key.session_id,
+                root_id=effect.root_id,
+                inference_id=request.inference_id,
+                attempt=effect.attempt,
+                offset=offsets[piece.kind],
+                kind=piece.kind,
+                text=piece.text,
+            )
+            offsets[piece.kind] += len(piece.text)
+            parts.gateway.hint(delta, self.channel)
+            if piece.kind is DeltaKind.TEXT:
+                self.inlet.put(v.ModelDelta(effect.ticket, piece.text))
+
+        def spent() -> float:
+            return max(0.0, parts.world.clock.monotonic() - begun)
+
+        name, model = brain.provider.name, brain.provider.model
+        event: v.Event = v.ModelAborted(effect.ticket, name, model, 0.0)
+        scope = self.inferences[effect.ticket]
+        with scope:
+            try:
+                reply = await infer_once(brain.provider, brain.gate, request, emit, clock=parts.world.clock)
+                event = v.ModelFinished(effect.ticket, reply, spent())
+            except ProviderError as error:
+                parts.log.warning("inference failed", session=self.key.session_id, kind=error.kind, error=str(error))
+                event = v.ModelFailed(
+                    effect.ticket,
+                    provider=name,
+                    model=model,
+                    message=str(error),
+                    remedy=error.remedy,
+                    retry_after_s=error.retry_after_s,
+                    jitter=parts.world.rng.random(),
+                    duration_s=spent(),
+                )
+        if scope.cancelled_caught:
+            event = v.ModelAborted(effect.ticket, name, model, spent())
+        del self.inferences[effect.ticket]
+        self.inlet.put(event)
+
+    async def _commit(self, effect: v.SendCommit) -> None:
+        send = partial(self.parts.gateway.store.commit, effect.commit)
+        reply = await until_answered(send, self.parts.log, "commit")
+        if isinstance(reply, Committed):
+            self.history.committed(effect.commit, reply)
+            self.inlet.put(v.CommitStands(effect.ticket, reply))
+        else:
+            self.inlet.put(v.CommitRefused(effect.ticket, reply))
+
+    def _start_tools(self, effect: v.StartTools) -> None:
+        calls = [
+            ToolCall(
+                call_id=call_id,
+                session_id=self.key.session_id,
+                root_id=effect.root_id,
+                name=row.metadata["tool_name"],
+                arguments=row.metadata["tool_arguments"],
+                invalid=row.metadata.get("invalid"),
+            )
+            for call_id in effect.call_ids
+            for row in [self.history.message(call_id)]
+        ]
+        workspace = self.parts.workspace_for(self.key.session_id)
+        self.parts.tools.start(calls, workspace=workspace, parallel=self.parts.parallel_tools)
+
+    async def _timer(self, delay_s: float, event: v.Event) -> None:
+        await trio.sleep(delay_s)
+        self.inlet.put(event)
+
+    async def _budget(self, scope: trio.CancelScope, seconds: float, event: v.Event) -> None:
+        with scope:
+            await trio.sleep(seconds)
+            self.inlet.put(event)
