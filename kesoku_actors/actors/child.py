@@ -148,11 +148,11 @@ class Child:
         )
 
     def _ready(self) -> None:
-        self.was_ready = True
         if self.phase is Phase.STARTING:
             self.phase = Phase.RUNNING
+            self.was_ready = True
             self.deadline = math.inf
-        self._watcher.child_ready(self)
+            self._watcher.child_ready(self)
 
     @enable_ki_protection
     async def _guard(self, cell: Cell[Any], scope: trio.CancelScope) -> None:
