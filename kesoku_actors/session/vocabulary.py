@@ -18,7 +18,7 @@ for a call not yet known.
 
 from __future__ import annotations
 
-from attrs import frozen
+from attrs import field, frozen
 
 from kesoku_actors.llm.port import Remedy, Reply
 from kesoku_actors.protocol import Activity, BusyMode, Outcome, Stop, Usage, Waiting
@@ -124,7 +124,8 @@ class ModelFailed:
     retry_after_s: float | None
     jitter: float
     duration_s: float
-    usage: Usage
+    usage: Usage = field(factory=Usage)
+    """As far as the provider said before it failed."""
 
 
 @frozen
@@ -224,6 +225,8 @@ class CallModel:
     ticket: int
     root_id: str
     attempt: int
+    inference_id: str
+    """What its step is stored under: the request and the deltas carry it."""
 
 
 @frozen

@@ -1,0 +1,266 @@
+"""What the turn machine knows: its limits, the session, the turn, the phase. Pure.
+
+Invariants:
+
+* a phase holds exactly what it needs; a phase with a ticket waits for the event that carries it;
+* nothing that a commit plans is true before the commit stands: `Committing` keeps the turn as it is beside the turn
+  that follows, so a refused commit (C10) has nothing to undo;
+* the answer of the store is older than what was heard while it was on its way, so that is kept and heard again;
+* everything is immutable: mappings are copied when they change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from attrs import evolve, field, frozen
+
+from kesoku_actors.protocol import BusyMode, CallState, Reason, Step, Stop, Waiting
+from kesoku_actors.session.vocabulary import (
+    BudgetSpent,
+    Effect,
+    MessageWithdrawn,
+    ModeSwitched,
+    NoticeArrived,
+    PersonSpoke,
+    ShutdownRequested,
+    StopRequested,
+    ToolSettled,
+    ToolStarted,
+    ToolWaiting,
+)
+from kesoku_actors.store.port import Commit, WorkerKey
+
+Hint = PersonSpoke | NoticeArrived | MessageWithdrawn | StopRequested | ModeSwitched | ShutdownRequested
+ToolNews = ToolStarted | ToolWaiting | ToolSettled
+
+NO_CALLS: Final[Mapping[str, CallState]] = MappingProxyType({})
+NO_MESSAGES: Final[Mapping[str, Waiting]] = MappingProxyType({})
+UNSTARTED: Final = frozenset({CallState.COMMITTED, CallState.WAITING})
+
+
+@frozen(kw_only=True)
+class TurnLimits:
+    """What one turn, and one session by itself, may use (B4, I6, R11)."""
+
+    max_steps: int = 50
+    max_turn_s: float = 900.0
+    """Not counting waits for a person."""
+    max_tries: int = 6
+    """Inferences that may fail in a row before the turn ends."""
+    first_backoff_s: float = 1.0
+    longest_backoff_s: float = 60.0
+    """Also the longest `Retry-After` that is waited for."""
+    max_self_started: int = 8
+    """Turns in a row that no person asked for."""
+    max_calls: int = 128
+    """Calls of one step that run; each one beyond gets an error as its result."""
+    max_known: int = 1024
+    """Message ids remembered to tell a repeated hint; a forgotten one costs a refused commit, nothing else."""
+
+
+@frozen(kw_only=True)
+class Session:
+    """What the worker has heard of its session. Replaced, never changed."""
+
+    mode: BusyMode = BusyMode.INTERRUPT
+    waiting: Mapping[str, Waiting] = NO_MESSAGES
+    """Messages without a turn, by id."""
+    known: frozenset[str] = frozenset()
+    """Ids heard of: the same hint may come twice, and a turn's own messages never interrupt it."""
+    stops: tuple[Stop, ...] = ()
+    returned: tuple[str, ...] = ()
+    """The turn given back by the last worker, root first; it comes before everything that waits (C2)."""
+    stale: bool = False
+    """That turn began too long ago to be resumed (C2)."""
+    self_started: int = 0
+    after_turn: bool = False
+    """This worker has ended a turn: what it claims next has been queued behind it."""
+    shutdown: bool = False
+
+
+@frozen(kw_only=True)
+class Turn:
+    """The turn that runs: its messages, its calls without result, what its last inference left."""
+
+    root_id: str
+    adopted: tuple[str, ...] = ()
+    steps: int = 0
+    """Steps stored."""
+    ended: Step | None = None
+    """An inference that ended and is not stored yet: it goes with whatever commit follows (M4)."""
+    text: str = ""
+    """What that inference had streamed: kept as partial if the turn ends here (I2)."""
+    calls: Mapping[str, CallState] = NO_CALLS
+    """Calls without a result, in order; while there are any nothing is inferred (I4)."""
+    tries: int = 0
+    """Inferences that failed in a row."""
+    delay_s: float = 0.0
+    """How long to wait before the next inference."""
+    nudge: bool = False
+    """The last reply was empty: the next prompt asks for an answer (P3)."""
+    unread: bool = True
+    """No inference has begun since it last took a message: no time budget ends it yet (B4)."""
+    spent: bool = False
+    """Its time is used up (B4)."""
+    stale: bool = False
+
+
+@frozen(kw_only=True)
+class Registering:
+    """Nothing is known yet; `Resumed` is on its way."""
+
+    meanwhile: tuple[Hint | ToolNews, ...] = ()
+
+
+@frozen(kw_only=True)
+class Prompting:
+    """A prompt is being built: thought, interruptible."""
+
+    turn: Turn
+    ticket: int
+
+
+@frozen(kw_only=True)
+class Inferring:
+    """The model speaks: thought, interruptible. `text` is what it streamed so far."""
+
+    turn: Turn
+    ticket: int
+    text: str = ""
+
+
+@frozen(kw_only=True)
+class Aborting:
+    """The inference is being cancelled; whatever comes of it counts as aborted (I2)."""
+
+    turn: Turn
+    ticket: int
+    text: str
+
+
+@frozen(kw_only=True)
+class BackingOff:
+    """Waiting before another try: thought, interruptible."""
+
+    turn: Turn
+    ticket: int
+
+
+@frozen(kw_only=True)
+class Committing:
+    """A commit is on its way, and until it is answered nothing else is done (C10)."""
+
+    turn: Turn | None
+    """The turn as it is, and stays if the commit is refused."""
+    ticket: int
+    commit: Commit
+    next_turn: Turn | None
+    """The turn that runs once it stands."""
+    meanwhile: tuple[Hint | ToolNews, ...] = ()
+    """Heard since it was sent: the store's answer may be older."""
+
+
+@frozen(kw_only=True)
+class Batch:
+    """Calls of the turn are open. Tools are atomic: only what has not started is withdrawn (I3)."""
+
+    turn: Turn
+    withdrawn: frozenset[str] = frozenset()
+    """Calls the tools were asked to withdraw."""
+    ended: frozenset[str] = frozenset()
+    """Calls whose processes the tools were asked to end."""
+
+
+@frozen(kw_only=True)
+class Done:
+    """The worker has ended; `clean` as it was told in `Finish`."""
+
+    clean: bool
+
+
+Phase = Registering | Prompting | Inferring | Aborting | BackingOff | Committing | Batch | Done
+
+
+@frozen(kw_only=True)
+class State:
+    """The whole machine."""
+
+    key: WorkerKey
+    limits: TurnLimits
+    session: Session = field(factory=Session)
+    phase: Phase = field(factory=Registering)
+    ticket: int = 0
+    """The last ticket given."""
+
+
+Transition = tuple[State, tuple[Effect, ...]]
+
+
+def begin(key: WorkerKey, limits: TurnLimits) -> State:
+    """Return the machine of a new worker; its first event is `Resumed`."""
+    return State(key=key, limits=limits)
+
+
+def tag(state: State, ticket: int) -> str:
+    """Return the id of a commit or inference: unique, and the same whenever the same events are replayed (C10)."""
+    return f"{state.key.epoch}.{state.key.worker}.{ticket}"
+
+
+def covered(session: Session) -> dict[str, Reason]:
+    """Return the waiting messages that a stop covers, each with the reason it ends for (I7)."""
+    return {
+        message_id: reason_of(stop)
+        for stop in session.stops
+        for message_id in session.waiting
+        if message_id in stop.covers
+    }
+
+
+def people(session: Session) -> list[Waiting]:
+    """Return the messages of people that wait and are not covered by a stop, in order (O2)."""
+    return _asking(session, person=True)
+
+
+def notices(session: Session) -> list[Waiting]:
+    """Return the notices that wait and are not covered by a stop, in order."""
+    return _asking(session, person=False)
+
+
+def _asking(session: Session, *, person: bool) -> list[Waiting]:
+    if not session.waiting:
+        return []
+    gone = covered(session) if session.stops else {}
+    asking = [each for each in session.waiting.values() if each.is_person is person and each.id not in gone]
+    return sorted(asking, key=lambda each: each.seq)
+
+
+def stop_of(session: Session, turn: Turn) -> Stop | None:
+    """Return the first stop that covers the turn; a forced one if there is one."""
+    stops = [stop for stop in session.stops if turn.root_id in stop.covers]
+    return next((stop for stop in stops if stop.forced), stops[0] if stops else None)
+
+
+def reason_of(stop: Stop) -> Reason:
+    """Return why what the stop covers ends."""
+    return Reason.FORCED if stop.forced else stop.reason
+
+
+def spend(turn: Turn, event: BudgetSpent) -> Turn:
+    """Return the turn with its time used up, if it is the one that the event names (B4)."""
+    return evolve(turn, spent=True) if event.root_id == turn.root_id else turn
+
+
+def interrupted(state: State, turn: Turn) -> bool:
+    """Say whether an interrupting message or a stop waits (I2, I7)."""
+    session = state.session
+    if session.stops and stop_of(session, turn):
+        return True
+    return session.mode is BusyMode.INTERRUPT and bool(session.waiting) and bool(people(session))
+
+
+def starts_nothing(state: State, turn: Turn) -> bool:
+    """Say whether calls that have not started stay so (I4, C7, C2)."""
+    return state.session.shutdown or turn.stale or interrupted(state, turn)

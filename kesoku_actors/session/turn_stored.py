@@ -1,0 +1,79 @@
+"""What follows when the store answers, and what is kept for that moment. Pure.
+
+Invariants (C10, I10): while a commit, or the registration, is on its way nothing else is done; what is heard
+meanwhile changes what is known at once and is heard again after the answer, which may be older; a refusal `moved`
+judges the same boundary again with the store's rows, any other refusal ends the worker.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from kesoku_actors.protocol import CallState
+from kesoku_actors.session import vocabulary as v
+from kesoku_actors.session.turn_batch import take_up
+from kesoku_actors.session.turn_boundary import judge
+from kesoku_actors.session.turn_commit import hear, heard_since, open_calls, refused, registered, stands
+from kesoku_actors.session.turn_idle import rest
+from kesoku_actors.session.turn_state import (
+    Committing,
+    Done,
+    Hint,
+    Registering,
+    State,
+    ToolNews,
+    Transition,
+    spend,
+    starts_nothing,
+)
+from kesoku_actors.store.port import RefusalReason
+
+
+def resume(state: State, phase: Registering, event: v.Resumed) -> Transition:
+    session = registered(state.session, event.registered, event.stale, phase.meanwhile)
+    return rest(evolve(state, session=session))
+
+
+def stand(state: State, phase: Committing, event: v.CommitStands) -> Transition:
+    reply, claim, turn = event.committed, phase.commit.claim, phase.next_turn
+    state = evolve(state, session=stands(state, phase, reply))
+    if phase.commit.give_back:
+        return evolve(state, phase=Done(clean=True)), (v.Finish(clean=True),)
+    if turn is None:
+        return rest(state)
+    calls = open_calls(reply.open_calls, phase.meanwhile)
+    left_s = state.limits.max_turn_s - reply.spent_s
+    turn = evolve(turn, steps=reply.steps, calls=calls, spent=turn.spent or (claim is not None and left_s <= 0))
+    untouched = all(each is CallState.COMMITTED for each in calls.values())
+    go_on = judge if untouched and (not calls or starts_nothing(state, turn)) else take_up
+    state, effects = go_on(state, turn)
+    return state, (v.SetBudget(turn.root_id, left_s), *effects) if claim and left_s > 0 else effects
+
+
+def refuse(state: State, phase: Committing, event: v.CommitRefused) -> Transition:
+    if event.refused.reason is not RefusalReason.MOVED:
+        return evolve(state, phase=Done(clean=False)), (v.Finish(clean=False),)
+    state = evolve(state, session=refused(state.session, event.refused, phase.meanwhile))
+    turn = phase.turn
+    if turn is None:
+        return rest(state)
+    if phase.commit.step:
+        turn = evolve(turn, ended=None, steps=turn.steps + 1)
+    return judge(state, evolve(turn, calls=heard_since(turn.calls, phase.meanwhile)))
+
+
+def keep(state: State, phase: Registering | Committing, event: Hint) -> Transition:
+    session = hear(state.session, event)
+    if session is state.session:
+        return state, ()
+    return evolve(state, session=session, phase=evolve(phase, meanwhile=(*phase.meanwhile, event))), ()
+
+
+def keep_tool(state: State, phase: Committing, event: ToolNews) -> Transition:
+    return evolve(state, phase=evolve(phase, meanwhile=(*phase.meanwhile, event))), ()
+
+
+def mark_both(state: State, phase: Committing, event: v.BudgetSpent) -> Transition:
+    turn, after = phase.turn, phase.next_turn
+    marked = evolve(phase, turn=turn and spend(turn, event), next_turn=after and spend(after, event))
+    return evolve(state, phase=marked), ()

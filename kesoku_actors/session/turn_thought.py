@@ -1,0 +1,185 @@
+"""Thought: building a prompt, inferring, waiting for another try. Pure.
+
+Invariants: all of it ends at once for an interrupting message, a stop, a shutdown or spent time, and what comes after
+that counts as aborted (I2); an answer, its turn's end and its step are one commit (C4), and so are all calls of a step
+(O3); a reply that says nothing is a failed step, asked again once with a nudge (P3); a failure is retried with full
+jitter, at least as late as the server asks, within bounds, and told when they are used up (P2, R11).
+"""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from kesoku_actors.llm.port import Finish, Remedy
+from kesoku_actors.protocol import Reason, Status, StepState
+from kesoku_actors.session import turn_words as words
+from kesoku_actors.session import vocabulary as v
+from kesoku_actors.session.turn_boundary import judge
+from kesoku_actors.session.turn_commit import end_turn, endings, hear, send
+from kesoku_actors.session.turn_state import (
+    Aborting,
+    BackingOff,
+    Batch,
+    Hint,
+    Inferring,
+    Phase,
+    Prompting,
+    State,
+    Transition,
+    Turn,
+    TurnLimits,
+    interrupted,
+    spend,
+    tag,
+)
+
+
+def prompted(state: State, phase: Prompting, event: v.PromptBuilt) -> Transition:
+    turn = phase.turn
+    if event.late:
+        return send(state, turn, turn, late=event.late)
+    ticket = state.ticket + 1
+    inferring = Inferring(turn=evolve(turn, unread=False), ticket=ticket)
+    call = v.CallModel(ticket, turn.root_id, turn.steps + 1, tag(state, ticket))
+    return evolve(state, ticket=ticket, phase=inferring), (call,)
+
+
+def streamed(state: State, phase: Inferring, event: v.ModelDelta) -> Transition:
+    text = phase.text + event.text
+    return evolve(state, phase=Inferring(turn=phase.turn, ticket=phase.ticket, text=text)), ()
+
+
+def replied(state: State, phase: Inferring, event: v.ModelFinished) -> Transition:
+    """Take a reply: calls, an answer, or nothing to go on with."""
+    reply, inference_id = event.reply, tag(state, phase.ticket)
+    if reply.calls:
+        return _call(state, phase, event)
+    if reply.text.strip():
+        return _answer(state, phase, event)
+    why = reply.finish_reason or reply.finish.value
+    empty = words.dropped(inference_id, reply, event.duration_s, StepState.FAILED, f"empty reply ({why})")
+    turn = evolve(phase.turn, ended=empty)
+    if reply.finish is Finish.REFUSED:
+        return _give_up(state, turn, f"The model refused to answer ({why}).")
+    if turn.nudge:
+        return _give_up(state, turn, "The model gave no answer, also when it was asked again.")
+    return judge(state, evolve(turn, nudge=True))
+
+
+def failed(state: State, phase: Inferring, event: v.ModelFailed) -> Transition:
+    """Try again later, or end the turn and say why. Without another model to fail over to only `RETRY` is retried."""
+    tries, inference_id = phase.turn.tries + 1, tag(state, phase.ticket)
+    error = words.lost(
+        inference_id,
+        event.provider,
+        event.model,
+        event.duration_s,
+        StepState.FAILED,
+        event.message,
+        event.usage,
+    )
+    turn = evolve(phase.turn, ended=error, tries=tries)
+    hopeless = _hopeless(state.limits, event, tries)
+    if hopeless is None:
+        return judge(state, evolve(turn, delay_s=_wait_s(state.limits, event, tries)))
+    said = event.message.strip() or "The model failed."
+    return _give_up(state, evolve(turn, text=phase.text), f"{said}{hopeless}")
+
+
+def aborted(
+    state: State, phase: Aborting | Inferring, event: v.ModelFinished | v.ModelFailed | v.ModelAborted
+) -> Transition:
+    inference_id = tag(state, phase.ticket)
+    match event:
+        case v.ModelFinished(reply=reply, duration_s=duration_s):
+            ended = words.dropped(inference_id, reply, duration_s, StepState.CANCELLED)
+        case v.ModelFailed() | v.ModelAborted():
+            ended = words.lost(inference_id, event.provider, event.model, event.duration_s, StepState.CANCELLED)
+    return judge(state, evolve(phase.turn, ended=ended, text=phase.text))
+
+
+def waited(state: State, phase: BackingOff, _event: v.TimerFired) -> Transition:
+    return judge(state, phase.turn)
+
+
+def note(state: State, _phase: Phase, event: Hint) -> Transition:
+    return evolve(state, session=hear(state.session, event)), ()
+
+
+def rethink(state: State, phase: Prompting | BackingOff, event: Hint) -> Transition:
+    state = evolve(state, session=hear(state.session, event))
+    return judge(state, phase.turn) if _thought_ends(state, phase.turn) else (state, ())
+
+
+def abort(state: State, phase: Inferring, event: Hint) -> Transition:
+    state = evolve(state, session=hear(state.session, event))
+    return _abort(state, phase) if _thought_ends(state, phase.turn) else (state, ())
+
+
+def overspend(state: State, phase: Prompting | BackingOff, event: v.BudgetSpent) -> Transition:
+    turn = spend(phase.turn, event)
+    if turn.spent and not turn.unread:
+        return judge(state, turn)
+    return evolve(state, phase=evolve(phase, turn=turn)), ()
+
+
+def abort_spent(state: State, phase: Inferring, event: v.BudgetSpent) -> Transition:
+    if event.root_id != phase.turn.root_id:
+        return state, ()
+    return _abort(state, evolve(phase, turn=spend(phase.turn, event)))
+
+
+def mark_spent(state: State, phase: Aborting | Batch, event: v.BudgetSpent) -> Transition:
+    """Neither an abort nor a batch ends sooner for it: the next boundary sees it (I3, B4)."""
+    return evolve(state, phase=evolve(phase, turn=spend(phase.turn, event))), ()
+
+
+def _answer(state: State, phase: Inferring, event: v.ModelFinished) -> Transition:
+    return send(
+        state,
+        phase.turn,
+        None,
+        step=words.finished(tag(state, phase.ticket), event.reply, event.duration_s),
+        insert=words.answer(event.reply),
+        ends=endings(phase.turn, Status.PROCESSED),
+    )
+
+
+def _call(state: State, phase: Inferring, event: v.ModelFinished) -> Transition:
+    return send(
+        state,
+        phase.turn,
+        evolve(phase.turn, tries=0, nudge=False),
+        step=words.finished(tag(state, phase.ticket), event.reply, event.duration_s),
+        insert=words.calls(event.reply, state.limits.max_calls),
+    )
+
+
+def _give_up(state: State, turn: Turn, sentence: str) -> Transition:
+    return end_turn(state, turn, Status.ERROR, Reason.PROVIDER, words.notice(Reason.PROVIDER, sentence))
+
+
+def _wait_s(limits: TurnLimits, event: v.ModelFailed, tries: int) -> float:
+    """Return the seconds before the next try: full jitter below a bound that doubles, at least what was asked for."""
+    bound = min(limits.longest_backoff_s, limits.first_backoff_s * 2.0 ** (tries - 1))
+    return max(bound * event.jitter, event.retry_after_s or 0.0)
+
+
+def _hopeless(limits: TurnLimits, event: v.ModelFailed, tries: int) -> str | None:
+    """Return why another try is of no use, as the end of the sentence told to people; none when it may help."""
+    if event.remedy is not Remedy.RETRY:
+        return ""
+    if tries >= limits.max_tries:
+        return f" (tried {tries} times)"
+    if (event.retry_after_s or 0.0) > limits.longest_backoff_s:
+        return f" (the provider asks to wait {event.retry_after_s:.0f} s, too long for me to wait; ask again then)"
+    return None
+
+
+def _thought_ends(state: State, turn: Turn) -> bool:
+    return state.session.shutdown or interrupted(state, turn)
+
+
+def _abort(state: State, phase: Inferring) -> Transition:
+    aborting = Aborting(turn=phase.turn, ticket=phase.ticket, text=phase.text)
+    return evolve(state, phase=aborting), (v.AbortModel(phase.ticket),)
