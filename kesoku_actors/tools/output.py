@@ -1,0 +1,79 @@
+"""What a tool printed, made fit to be stored, shown and read by a model. Pure.
+
+* The text is valid: undecodable bytes became U+FFFD, there is no NUL and no other control but newline and tab.
+* It does nothing to a terminal: escape sequences are gone, and what would reorder or hide text is written out.
+* It is short: of a long text the head and the tail remain, and a line between them says how much is missing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from typing import Final
+
+from attrs import define, field
+
+BYTES_KEPT: Final = 256 * 1024
+OUTPUT_CHARS: Final = 16_000
+
+_SEQUENCES: Final = re.compile(
+    r"\x1b\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?"  # OSC: window titles, links, clipboard
+    r"|\x1b[PX^_][^\x1b]{0,4096}(?:\x1b\\)?"  # DCS, SOS, PM, APC
+    r"|(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,16}[@-~]?"  # CSI: colour, cursor, modes
+    r"|\x1b[ -/]{0,16}[0-~]?"  # the two-character kind
+)
+_LINE_ENDS: Final = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_HARMFUL: Final = re.compile(
+    r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]"
+)
+
+
+def harmless(text: str) -> str:
+    """Return `text` without anything that controls a terminal; what is taken out and is no sequence is written out."""
+    plain = _LINE_ENDS.sub("\n", _SEQUENCES.sub("", text))
+    return _HARMFUL.sub(
+        lambda match: f"\\x{ord(match[0]):02x}" if match[0] < "\u0100" else f"\\u{ord(match[0]):04x}", plain
+    )
+
+
+def head_and_tail(text: str, chars: int) -> str:
+    """Return `text`, or `chars` characters of it: head and tail around a line that says how much is missing."""
+    if len(text) <= chars:
+        return text
+    head = chars // 2
+    tail = chars - head
+    return f"{text[:head]}\n[... {len(text) - chars:,} characters left out ...]\n{text[len(text) - tail :]}"
+
+
+@define
+class Capture:
+    """The first and the last bytes of a stream, in bounded memory however long it is."""
+
+    limit: int = BYTES_KEPT
+    total: int = field(default=0, init=False)
+    _head: bytearray = field(factory=bytearray, init=False)
+    _tail: deque[bytes] = field(factory=deque, init=False)
+    _tail_size: int = field(default=0, init=False)
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes."""
+        self.total += len(data)
+        room = self.limit // 2 - len(self._head)
+        if room > 0:
+            self._head += data[:room]
+            data = data[room:]
+        if not data:
+            return
+        self._tail.append(data)
+        self._tail_size += len(data)
+        while self._tail_size - len(self._tail[0]) >= self.limit // 2:
+            self._tail_size -= len(self._tail.popleft())
+
+    def text(self) -> str:
+        """Return what was kept, decoded; a line stands for what was not."""
+        tail = b"".join(self._tail)[-(self.limit // 2) :]
+        missing = self.total - len(self._head) - len(tail)
+        if missing <= 0:
+            return (bytes(self._head) + tail).decode("utf-8", "replace")
+        gap = f"\n[... {missing:,} bytes left out ...]\n"
+        return bytes(self._head).decode("utf-8", "replace") + gap + tail.decode("utf-8", "replace")

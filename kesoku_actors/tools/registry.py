@@ -1,0 +1,72 @@
+"""Which tools there are: a table of callables, each with the owner that registered it. Pure.
+
+A name belongs to the first owner that registers it; a second one is refused with the first one's name. What `add`
+returns undoes exactly that registration, and may be called twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from attrs import define, field, frozen
+
+from kesoku_actors.errors import UsageError
+from kesoku_actors.protocol import ToolSchema
+from kesoku_actors.tools.schema import Signature, signature_of
+
+
+class DuplicateTool(UsageError):
+    """The name is taken; the text names its owner."""
+
+
+@frozen(kw_only=True, eq=False)
+class Tool:
+    """One registered callable."""
+
+    name: str
+    owner: str
+    function: Callable[..., Any]
+    signature: Signature
+    deadline_s: float | None = None
+    """Its own deadline; the runner's when none."""
+
+
+@define(kw_only=True)
+class ToolRegistry:
+    """The tools of one program, in the order they were registered."""
+
+    _tools: dict[str, Tool] = field(factory=dict, init=False)
+
+    def add(
+        self, function: Callable[..., Any], *, owner: str, name: str | None = None, deadline_s: float | None = None
+    ) -> Callable[[], None]:
+        """Register `function` and return its disposer. Raises `InvalidTool`, `DuplicateTool`."""
+        signature = signature_of(function, name=name)
+        name = signature.schema.name
+        if (present := self._tools.get(name)) is not None:
+            raise DuplicateTool(f"tool {name!r} of {owner} is taken by {present.owner}; rename one of them")
+        tool = Tool(name=name, owner=owner, function=function, signature=signature, deadline_s=deadline_s)
+        self._tools[name] = tool
+
+        def dispose() -> None:
+            if self._tools.get(name) is tool:
+                del self._tools[name]
+
+        return dispose
+
+    def find(self, name: str) -> Tool | None:
+        """Return the tool called `name`, if there is one."""
+        return self._tools.get(name)
+
+    def schemas(self) -> tuple[ToolSchema, ...]:
+        """Return what a model is told, in the order of registration."""
+        return tuple(tool.signature.schema for tool in self._tools.values())
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names, in the order of registration."""
+        return tuple(self._tools)
+
+    def owners(self) -> dict[str, str]:
+        """Return each tool's owner: for the printed tree."""
+        return {tool.name: tool.owner for tool in self._tools.values()}

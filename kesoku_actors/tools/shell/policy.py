@@ -1,0 +1,146 @@
+"""Whether a command may run, and how. Pure (T2).
+
+`allowlist`: the command is one simple command, written plainly (see `words`); as `name argument ...` it must match an
+allowed pattern from its start, and exactly these words run, without a shell.
+
+`blocklist`: guard rails, not a boundary. Every place of the command where a program may be named is matched (see
+`readings`), and the command as a whole; one match refuses it. Whatever passes runs as it was given.
+
+`forbidden_patterns` refuse in both modes, before the others. Patterns match from the start, as with `re.match`.
+"""
+
+from __future__ import annotations
+
+import os.path
+from enum import StrEnum
+from typing import Final
+
+from attrs import field, frozen
+
+from kesoku_actors.tools.shell.patterns import Pattern, compile_patterns
+from kesoku_actors.tools.shell.readings import readings
+from kesoku_actors.tools.shell.words import NotPlain, plain_words
+
+COMMAND_CHARS: Final = 16_384
+"""A longer command is refused: matching is linear in it."""
+
+DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class Mode(StrEnum):
+    """Which of the two lists decides."""
+
+    ALLOWLIST = "allowlist"
+    BLOCKLIST = "blocklist"
+
+
+@frozen(kw_only=True)
+class ShellPolicy:
+    """The rules of one shell tool. Raises `PatternRefused` when a pattern cannot be used."""
+
+    mode: Mode = field(default=Mode.BLOCKLIST, converter=Mode)
+    use_shell: bool = True
+    """Whether `/bin/sh` reads the command; an allowlist never uses it."""
+    allowlist_patterns: tuple[Pattern, ...] = field(default=(), converter=compile_patterns)
+    blocklist_patterns: tuple[Pattern, ...] = field(default=(), converter=compile_patterns)
+    forbidden_patterns: tuple[Pattern, ...] = field(default=(), converter=compile_patterns)
+    search_path: tuple[str, ...] = tuple(DEFAULT_PATH.split(":"))
+    """Folders from which a program may be named with its path in an allowlist; they are the child's PATH."""
+
+
+@frozen(kw_only=True)
+class Run:
+    """It may run: as these words."""
+
+    argv: tuple[str, ...]
+
+
+@frozen(kw_only=True)
+class Refused:
+    """It may not; the reason is for the model."""
+
+    reason: str
+
+
+def judge(policy: ShellPolicy, command: str) -> Run | Refused:
+    """Decide on `command`."""
+    if not command.strip():
+        return Refused(reason="the command is empty")
+    if "\0" in command:
+        return Refused(reason="the command contains a NUL character")
+    if any("\ud800" <= character <= "\udfff" for character in command):
+        return Refused(reason="the command is not valid text")
+    if len(command) > COMMAND_CHARS:
+        return Refused(reason=f"the command has {len(command):,} characters, more than {COMMAND_CHARS:,}")
+    match policy.mode:
+        case Mode.ALLOWLIST:
+            return _judge_allowed(policy, command)
+        case Mode.BLOCKLIST:
+            return _judge_blocked(policy, command)
+
+
+def _judge_allowed(policy: ShellPolicy, command: str) -> Run | Refused:
+    try:
+        words = plain_words(command)
+    except NotPlain as problem:
+        return Refused(reason=f"only one plain command is allowed here: {problem}")
+    folder, name = os.path.split(words[0])
+    # What is written as its last part must be what that name means: another folder may hold anything.
+    if folder and folder not in policy.search_path:
+        return Refused(reason=f"programs are named without a path here: {name}, not {words[0]}")
+    written = " ".join((name, *words[1:]))
+    if forbidden := _first_match(policy.forbidden_patterns, (written, command)):
+        return Refused(reason=f"it is forbidden by the pattern {forbidden.text}")
+    if not _first_match(policy.allowlist_patterns, (written,)):
+        allowed = "  ".join(pattern.text for pattern in policy.allowlist_patterns) or "nothing"
+        return Refused(reason=f"{name!r} so called is not in the allowlist; allowed is {allowed}")
+    return Run(argv=words)
+
+
+def _judge_blocked(policy: ShellPolicy, command: str) -> Run | Refused:
+    read = (command.strip(), *readings(command))
+    if blocked := _first_match((*policy.forbidden_patterns, *policy.blocklist_patterns), read):
+        return Refused(reason=f"it is blocked by the pattern {blocked.text}")
+    if policy.use_shell:
+        return Run(argv=("/bin/sh", "-c", command))
+    try:
+        return Run(argv=plain_words(command))
+    except NotPlain as problem:
+        return Refused(reason=f"there is no shell here (use_shell is off): {problem}")
+
+
+def _first_match(patterns: tuple[Pattern, ...], texts: tuple[str, ...]) -> Pattern | None:
+    return next((pattern for pattern in patterns if any(pattern.matches(text) for text in texts)), None)
+
+
+INTERPRETERS: Final = (
+    "awk bash bundle busybox cargo docker env find gawk gdb git go make mawk nix node npm npx perl php pip pip3 python "
+    "python3 ruby sed sh ssh sudo tar uv uvx vi vim xargs zsh"
+)
+"""Programs that run whatever their arguments say: allowing one without a rule for its arguments allows everything."""
+
+
+def warnings(policy: ShellPolicy) -> tuple[str, ...]:
+    """Return what a person should know of this policy at start, a sentence each."""
+    said: list[str] = []
+    match policy.mode:
+        case Mode.ALLOWLIST:
+            if policy.use_shell:
+                said.append("shell: use_shell is ignored with an allowlist; the checked words run without a shell")
+            open_ended = [
+                name
+                for name in INTERPRETERS.split()
+                if any(pattern.matches(f"{name} -c anything") for pattern in policy.allowlist_patterns)
+            ]
+            if open_ended:
+                said.append(
+                    f"shell: an allowlist with {', '.join(open_ended)} allows anything; give rules for arguments"
+                )
+            if not policy.allowlist_patterns:
+                said.append("shell: the allowlist is empty, so every command is refused")
+        case Mode.BLOCKLIST:
+            said.append(
+                "shell: a blocklist is advice to a model, not a boundary: there is no sandbox, and a command runs with "
+                "all rights of this user; patterns are matched on the command as it is written"
+            )
+    return tuple(said)

@@ -1,0 +1,161 @@
+"""One command as a process: started clean, read within bounds, ended whole.
+
+* It gets its own session and process group, no input, and only the environment it is given.
+* The call is over when the command's own process is: a child left in the background holds nothing, and is named.
+* Cancelled, it ends whole before the cancellation goes on: TERM to its group and to whoever left it, a grace, KILL.
+* Reading keeps the head and the tail of the output and throws the rest away, so memory stays flat.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from math import ceil
+from pathlib import Path
+from typing import Final
+
+import trio
+from attrs import frozen
+
+from kesoku_actors.tools.output import Capture
+from kesoku_actors.tools.shell import process_table
+from kesoku_actors.tools.shell.process_table import Process
+
+END_GRACE_S: Final = 1.0
+_POLL_S: Final = 0.02
+_CHUNK: Final = 64 * 1024
+_DRAIN_CHUNKS: Final = 64
+_KILL_ROUNDS: Final = 50
+
+
+@frozen(kw_only=True)
+class Command:
+    """What to run and where."""
+
+    argv: tuple[str, ...]
+    directory: Path
+    environment: Mapping[str, str]
+    call_id: str
+    umask: int = 0o077
+    end_grace_s: float = END_GRACE_S
+
+
+@frozen(kw_only=True)
+class Ended:
+    """How a command ended."""
+
+    exit_status: int | None
+    signal: int | None
+    """The signal that ended it, when one did."""
+    output: Capture
+    survivors: tuple[Process, ...] = ()
+    """Processes of its own that live on."""
+
+
+Announce = Callable[[int, float | None], Awaitable[None]]
+"""Told the pid (which is the process group) and the start time, once it runs."""
+Spawn = Callable[[Command], Awaitable[trio.Process]]
+
+
+async def spawn(command: Command) -> trio.Process:
+    """Start `command` in a session of its own. Raises `OSError`."""
+    return await trio.lowlevel.open_process(
+        list(command.argv),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=command.directory,
+        env=dict(command.environment),
+        start_new_session=True,
+        umask=command.umask,
+    )
+
+
+async def run(command: Command, capture: Capture, announce: Announce, spawn: Spawn = spawn) -> Ended:
+    """Run `command` to its end. Raises `OSError` when it cannot be started.
+
+    `capture` belongs to the caller, who may read what was printed so far when the run is cancelled.
+    """
+    with trio.CancelScope(shield=True):  # a process started by a cancelled spawn would be nobody's
+        process = await spawn(command)
+    assert process.stdout is not None
+    output = process.stdout
+    try:
+        async with trio.open_nursery() as nursery:
+            reading = trio.CancelScope()
+            nursery.start_soon(_read, output, capture, reading)
+            await announce(process.pid, process_table.start_time(process.pid))
+            await process.wait()
+            reading.cancel()
+    finally:
+        with trio.CancelScope(shield=True):
+            if process.returncode is None:
+                await end(process, command)
+            _drain(output, capture)
+            await output.aclose()
+    survivors = await trio.to_thread.run_sync(process_table.belonging, process.pid, command.call_id)
+    status = process.returncode
+    assert status is not None
+    return Ended(
+        exit_status=status if status >= 0 else None,
+        signal=-status if status < 0 else None,
+        output=capture,
+        survivors=survivors,
+    )
+
+
+async def end(process: trio.Process, command: Command) -> None:
+    """End the process with all that belongs to it; the caller shields. It takes the grace and a moment at most."""
+    members = partial(process_table.belonging, process.pid, command.call_id)
+    _signal_all(process.pid, members(), signal.SIGTERM)
+    for _ in range(ceil(command.end_grace_s / _POLL_S)):
+        if not members() and process.returncode is not None:
+            return
+        await trio.sleep(_POLL_S)
+    for _ in range(_KILL_ROUNDS):  # a fork bomb makes new ones while the old ones die
+        _signal_all(process.pid, left := members(), signal.SIGKILL)
+        if not left:
+            break
+        await trio.sleep(_POLL_S)
+    await process.wait()
+
+
+def _signal_all(group: int, members: Sequence[Process], number: signal.Signals) -> None:
+    _signal(os.killpg, group, number)
+    for member in members:
+        if member.session != group and process_table.start_time(member.pid) == member.start:
+            _signal(os.kill, member.pid, number)
+
+
+def _signal(send: Callable[[int, int], None], target: int, number: signal.Signals) -> None:
+    # Gone by itself, or not ours to end (set-user-id): then it is among the survivors.
+    with suppress(ProcessLookupError, PermissionError):
+        send(target, number)
+
+
+async def _read(output: trio.abc.ReceiveStream, capture: Capture, scope: trio.CancelScope) -> None:
+    with scope:
+        while data := await output.receive_some(_CHUNK):
+            capture.feed(bytes(data))
+
+
+def _drain(output: trio.abc.ReceiveStream, capture: Capture) -> None:
+    """Take what the command wrote before it ended; the pipe may be held open by a child that lives on."""
+    descriptor = getattr(output, "fileno", None)
+    if descriptor is None:
+        return
+    for _ in range(_DRAIN_CHUNKS):
+        try:
+            data = os.read(descriptor(), _CHUNK)
+        except OSError as problem:
+            if problem.errno in (errno.EAGAIN, errno.EWOULDBLOCK, errno.EBADF):
+                return
+            raise
+        if not data:
+            return
+        capture.feed(data)

@@ -1,0 +1,93 @@
+"""The kernel's table of processes, as far as ending a command needs it. Reads /proc; elsewhere the table is empty.
+
+A pid is reused, a pid with its start time is not: whoever keeps a pid keeps its start time beside it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from attrs import frozen
+
+CALL_VARIABLE: Final = "KESOKU_CALL"
+"""Every command's environment names its call, so that a process that left its group and parent is still found."""
+
+_PROC: Final = Path("/proc")
+
+
+@frozen(kw_only=True)
+class Process:
+    """One living process."""
+
+    pid: int
+    parent: int
+    session: int
+    start: float
+    """Clock ticks since boot."""
+    name: str
+
+
+def process(pid: int) -> Process | None:
+    """Return the process `pid`; none when it is gone, a zombie or not to be read."""
+    try:
+        stat = (_PROC / str(pid) / "stat").read_text("utf-8", "replace")
+    except OSError:
+        return None
+    # The name stands in parentheses and may itself hold any character.
+    name = stat[stat.index("(") + 1 : stat.rindex(")")]
+    state, parent, _group, session, *rest = stat[stat.rindex(")") + 2 :].split()
+    if state in "ZX":
+        return None
+    return Process(pid=pid, parent=int(parent), session=int(session), start=float(rest[15]), name=name)
+
+
+def start_time(pid: int) -> float | None:
+    """Return when `pid` started, in clock ticks since boot; none when nobody can tell."""
+    found = process(pid)
+    return found.start if found else None
+
+
+def belonging(pid: int, call_id: str | None) -> tuple[Process, ...]:
+    """Return the living processes of a command, its leader first: its session, its descendants, what bears its mark."""
+    table = {found.pid: found for found in _all()}
+    members = {found.pid for found in table.values() if found.session == pid or found.pid == pid}
+    if call_id is not None:
+        members |= {candidate for candidate in table if _is_marked(candidate, call_id)}
+    members |= _descendants(members, table)
+    members.discard(os.getpid())
+    return tuple(table[member] for member in sorted(members, key=lambda member: (member != pid, member)))
+
+
+def _all() -> Iterator[Process]:
+    try:
+        pids = [int(name) for name in os.listdir(_PROC) if name.isdecimal()]
+    except OSError:
+        return
+    for pid in pids:
+        if (found := process(pid)) is not None:
+            yield found
+
+
+def _descendants(roots: set[int], table: Mapping[int, Process]) -> set[int]:
+    children: dict[int, list[int]] = {}
+    for found in table.values():
+        children.setdefault(found.parent, []).append(found.pid)
+    seen: set[int] = set()
+    waiting = list(roots)
+    while waiting:
+        for child in children.get(waiting.pop(), ()):
+            if child not in seen:
+                seen.add(child)
+                waiting.append(child)
+    return seen
+
+
+def _is_marked(pid: int, call_id: str) -> bool:
+    try:
+        environment = (_PROC / str(pid) / "environ").read_bytes()
+    except OSError:
+        return False
+    return f"{CALL_VARIABLE}={call_id}".encode() in environment.split(b"\0")

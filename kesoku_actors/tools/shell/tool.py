@@ -1,0 +1,103 @@
+"""`run_shell_command`, the tool: the policy decides, the process runs, the model reads what came of it (T2)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import trio
+from attrs import field, frozen
+
+from kesoku_actors.protocol import Outcome
+from kesoku_actors.tools.output import BYTES_KEPT, Capture
+from kesoku_actors.tools.port import ToolContext, ToolOutcome
+from kesoku_actors.tools.shell import process
+from kesoku_actors.tools.shell.policy import DEFAULT_PATH, Refused, ShellPolicy, judge
+from kesoku_actors.tools.shell.process_table import CALL_VARIABLE
+
+PASSED_ON: Final = ("HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
+"""Variables of ours that a command gets to see, beside PATH and TERM (S14)."""
+
+
+@frozen(kw_only=True)
+class ShellOptions:
+    """How commands run."""
+
+    policy: ShellPolicy = field(factory=ShellPolicy)
+    environment: Mapping[str, str] = field(factory=dict)
+    """The variables of every command, as `clean_environment` makes them."""
+    bytes_kept: int = BYTES_KEPT
+    end_grace_s: float = process.END_GRACE_S
+    """Between TERM and KILL."""
+
+
+def clean_environment(ours: Mapping[str, str], extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return what a command sees of our environment: the variables of `PASSED_ON`, an absolute PATH, and `extra`."""
+    folders = [folder for folder in ours.get("PATH", DEFAULT_PATH).split(":") if folder.startswith("/")]
+    return {
+        **{name: ours[name] for name in PASSED_ON if name in ours},
+        "PATH": ":".join(folders) or DEFAULT_PATH,
+        "TERM": "dumb",
+        **(extra or {}),
+    }
+
+
+def shell_tool(options: ShellOptions, spawn: process.Spawn = process.spawn) -> Callable[..., Any]:
+    """Return the tool, to be registered."""
+
+    async def run_shell_command(command: str, context: ToolContext) -> ToolOutcome:
+        """Run a command and return what it printed and how it ended.
+
+        It runs in the session's folder, without input. A command that takes too long is ended.
+
+        Args:
+            command: The command line.
+        """
+        verdict = judge(options.policy, command)
+        if isinstance(verdict, Refused):
+            return ToolOutcome(
+                outcome=Outcome.ERROR, content=f"[refused: {verdict.reason}]", metadata={"reason": "refused"}
+            )
+        capture = Capture(options.bytes_kept)
+        what = process.Command(
+            argv=verdict.argv,
+            directory=context.workspace,
+            environment={**options.environment, CALL_VARIABLE: context.call_id},
+            call_id=context.call_id,
+            end_grace_s=options.end_grace_s,
+        )
+        began = trio.current_time()
+        try:
+            ended = await process.run(what, capture, context.report_process, spawn)
+        except OSError as problem:
+            return ToolOutcome(
+                outcome=Outcome.ERROR,
+                content=f"[not run: {os.strerror(problem.errno or 0)}: {problem.filename or verdict.argv[0]}]",
+                metadata={"reason": "not_run"},
+            )
+        except BaseException:  # a cancellation, alone or in a group
+            context.keep(ToolOutcome(outcome=Outcome.INTERRUPTED, content=capture.text()))
+            raise
+        return _told(ended, trio.current_time() - began)
+
+    return run_shell_command
+
+
+def _told(ended: process.Ended, seconds: float) -> ToolOutcome:
+    how = f"exit status {ended.exit_status}" if ended.signal is None else f"ended by signal {ended.signal}"
+    notes = [f"{how}, {seconds:.1f} s"]
+    if ended.survivors:
+        notes.append("still running: " + ", ".join(f"{one.name} (pid {one.pid})" for one in ended.survivors[:10]))
+    printed = ended.output.text().rstrip()
+    status = f"[{'; '.join(notes)}]"
+    return ToolOutcome(
+        outcome=Outcome.OK if ended.exit_status == 0 else Outcome.ERROR,
+        content=f"{printed}\n{status}" if printed else status,
+        metadata={
+            "exit_status": ended.exit_status,
+            "signal": ended.signal,
+            "output_bytes": ended.output.total,
+            "survivors": [{"pid": one.pid, "name": one.name, "start": one.start} for one in ended.survivors],
+        },
+    )

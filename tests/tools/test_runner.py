@@ -1,0 +1,286 @@
+"""The tool actor: order of facts, slots, withdrawal, force, deadline, restarts (I1, I3, C3, C7, C9, O3)."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+
+from kesoku_actors.protocol import CallState, Outcome
+from kesoku_actors.tools import Settled, Started, ToolContext, ToolOptions, ToolOutcome
+from tests.tools.journals import MemoryJournal, bench, call
+
+
+async def nap(seconds: float = 1.0) -> str:
+    """Sleep."""
+    await trio.sleep(seconds)
+    return f"slept {seconds:g}"
+
+
+async def refuse(text: str) -> str:
+    raise ValueError(text)
+
+
+async def test_each_fact_is_durable_before_it_is_told(autojump_clock):
+    async with bench([nap]) as made:
+        made.start(call("a", "nap"))
+        await made.heard(Settled, "a")
+    assert made.journal.facts == ["started a", "Started a", "staged a ok", "Settled a"]
+    assert made.outcome("a").content == "slept 1"
+    assert made.outcome("a").duration_s == 1.0
+
+
+@pytest.mark.parametrize("parallel", [1, 2, 5])
+async def test_calls_take_slots_in_order_and_never_more_than_the_bound(autojump_clock, parallel):
+    busy: list[int] = []
+    order: list[int] = []
+
+    async def work(number: int) -> int:
+        order.append(number)
+        busy.append(number)
+        assert len(busy) <= parallel
+        await trio.sleep(1 + number % 3)
+        busy.remove(number)
+        return number
+
+    async with bench([work]) as made:
+        made.start(*(call(f"c{n}", "work", number=n) for n in range(7)), parallel=parallel)
+        await made.heard(Settled, *(f"c{n}" for n in range(7)))
+    # Those that share a moment are entered as trio likes; none is entered before one that had its slot earlier.
+    assert all(abs(order.index(number) - number) < parallel for number in range(7))
+    assert [made.outcome(f"c{n}").content for n in range(7)] == [str(n) for n in range(7)]
+
+
+async def test_sessions_do_not_wait_for_each_other(autojump_clock):
+    async with bench([nap]) as made:
+        made.start(call("a", "nap", seconds=100.0), parallel=1)
+        made.tools.attach("other", made.sink)
+        made.start(call("b", "nap", session_id="other"), parallel=1)
+        await made.heard(Settled, "b")
+        assert [running.call_id for running in made.tools.running("s")] == ["a"]
+        await made.heard(Settled, "a")
+
+
+async def test_a_withdrawn_call_never_runs_and_a_started_one_goes_on(autojump_clock):
+    async with bench([nap]) as made:
+        made.start(call("a", "nap"), call("b", "nap"), parallel=1)
+        await made.heard(Started, "a")
+        made.tools.withdraw(["a", "b"])
+        await made.heard(Settled, "a", "b")
+    assert made.outcome("b").outcome is Outcome.INTERRUPTED
+    assert made.outcome("a").outcome is Outcome.OK
+    assert "started b" not in made.journal.facts
+    assert Settled(call_id="b", outcome=Outcome.INTERRUPTED) in made.events
+
+
+async def test_a_call_withdrawn_while_it_starts_says_that_it_started(autojump_clock):
+    async with bench([nap], journal=MemoryJournal(delay_s=0.5)) as made:
+        made.start(call("a", "nap"))
+        await trio.sleep(0.1)
+        made.tools.withdraw(["a"])
+        await made.heard(Settled, "a")
+    assert [type(event) for event in made.events] == [Started, Settled]
+    assert made.outcome("a").outcome is Outcome.OK
+
+
+async def test_a_call_whose_start_is_not_granted_neither_runs_nor_settles(autojump_clock):
+    journal = MemoryJournal(states={"a": CallState.SETTLED})
+    async with bench([nap], journal=journal) as made:
+        made.start(call("a", "nap"))
+        await trio.testing.wait_all_tasks_blocked()
+        await trio.sleep(5)
+        assert made.tools.running("s") == ()
+    assert made.journal.facts == []
+    assert made.events == []
+
+
+async def test_force_ends_what_runs_as_interrupted(autojump_clock):
+    async with bench([nap]) as made:
+        made.start(call("a", "nap", seconds=1e6), call("b", "nap"), parallel=1)
+        await made.heard(Started, "a")
+        made.tools.end(["a", "b"])
+        await made.heard(Settled, "a", "b")
+    assert {made.outcome(id).outcome for id in "ab"} == {Outcome.INTERRUPTED}
+    assert made.outcome("a").metadata["reason"] == "forced"
+
+
+async def test_force_keeps_what_the_tool_had_to_say_so_far(autojump_clock):
+    async def chatty(context: ToolContext) -> str:
+        context.keep(ToolOutcome(outcome=Outcome.OK, content="half of it"))
+        await trio.sleep_forever()
+        return "all of it"
+
+    async with bench([chatty]) as made:
+        made.start(call("a", "chatty"))
+        await made.heard(Started, "a")
+        made.tools.end(["a"])
+        await made.heard(Settled, "a")
+    assert made.outcome("a").content == "half of it\n[ended by force]"
+
+
+async def test_a_call_forced_while_it_starts_is_never_entered(autojump_clock):
+    entered: list[str] = []
+
+    async def mark() -> None:
+        entered.append("entered")
+
+    async with bench([mark], journal=MemoryJournal(delay_s=0.5)) as made:
+        made.start(call("a", "mark"))
+        await trio.sleep(0.1)
+        made.tools.end(["a"])
+        await made.heard(Settled, "a")
+    assert entered == []
+    assert made.outcome("a").outcome is Outcome.INTERRUPTED
+
+
+async def test_the_deadline_ends_a_call_as_an_error(autojump_clock):
+    async with bench([nap], options=ToolOptions(deadline_s=300)) as made:
+        made.start(call("a", "nap", seconds=301.0), call("b", "nap", seconds=299.0))
+        await made.heard(Settled, "a", "b")
+    assert made.outcome("a").outcome is Outcome.ERROR
+    assert made.outcome("a").metadata["reason"] == "deadline"
+    assert made.outcome("a").duration_s == 300.0
+    assert made.outcome("b").outcome is Outcome.OK
+
+
+async def test_a_tool_that_raises_is_an_error_the_model_can_read(autojump_clock):
+    async with bench([refuse]) as made:
+        made.start(call("a", "refuse", text="no such city"))
+        await made.heard(Settled, "a")
+    assert made.outcome("a").outcome is Outcome.ERROR
+    assert made.outcome("a").content == "ValueError: no such city"
+
+
+async def test_a_tool_that_asks_the_program_to_exit_does_not_end_it(autojump_clock):
+    async def leave() -> None:
+        raise SystemExit(3)
+
+    async with bench([leave, nap]) as made:
+        made.start(call("a", "leave"))
+        await made.heard(Settled, "a")
+        made.start(call("b", "nap"))
+        await made.heard(Settled, "b")
+    assert made.outcome("a").outcome is Outcome.ERROR
+
+
+async def test_an_unknown_tool_and_wrong_arguments_settle_without_a_start(autojump_clock):
+    async with bench([nap]) as made:
+        made.start(
+            call("a", "sing"),
+            call("b", "nap", seconds="soon"),
+            call("c", "nap", minutes=3),
+            call("d", "nap", invalid="Expecting ',' at character 7"),
+        )
+        await made.heard(Settled, "a", "b", "c", "d")
+    assert "there is no tool 'sing'; known are: nap" in made.outcome("a").content
+    assert "seconds must be a number" in made.outcome("b").content
+    assert "no argument 'minutes'" in made.outcome("c").content
+    assert "Expecting ','" in made.outcome("d").content
+    assert not [fact for fact in made.journal.facts if fact.startswith("started")]
+
+
+async def test_a_thousand_bad_calls_have_one_error_each(autojump_clock):
+    async with bench([nap]) as made:
+        made.start(*(call(f"c{n}", "", text=n) for n in range(1000)))
+        await made.heard(Settled, *(f"c{n}" for n in range(1000)))
+    assert len(made.events) == 1000
+    assert {staged.outcome for staged in made.journal.staged.values()} == {Outcome.ERROR}
+
+
+async def test_an_outcome_waits_for_a_store_that_is_away(autojump_clock):
+    async with bench([nap]) as made:
+        made.start(call("a", "nap"))
+        await made.heard(Started, "a")
+        made.journal.away = True
+        await trio.sleep(60)
+        assert [running.call_id for running in made.tools.running("s")] == ["a"]
+        made.journal.away = False
+        await made.heard(Settled, "a")
+    assert made.outcome("a").content == "slept 1"
+
+
+async def test_a_start_whose_reply_was_lost_is_settled_and_not_run(autojump_clock):
+    async with bench([nap], journal=MemoryJournal(loses_replies=1)) as made:
+        made.start(call("a", "nap"))
+        await made.heard(Settled, "a")
+    assert made.outcome("a").outcome is Outcome.INTERRUPTED
+    assert made.journal.facts == ["started a", "staged a interrupted", "Settled a"]
+
+
+async def test_a_staging_whose_reply_was_lost_stages_once(autojump_clock):
+    async with bench([nap]) as made:
+        made.start(call("a", "nap"))
+        await made.heard(Started, "a")
+        made.journal.loses_replies = 1
+        await made.heard(Settled, "a")
+    assert [fact for fact in made.journal.facts if fact.startswith("staged")] == ["staged a ok"]
+
+
+async def test_a_worker_that_comes_back_hears_of_the_calls_of_the_one_before(autojump_clock):
+    heard: list[object] = []
+    async with bench([nap]) as made:
+        made.start(call("a", "nap", seconds=10.0), call("b", "nap"), parallel=1)
+        await made.heard(Started, "a")
+        made.tools.detach("s")
+        await made.tools.drop("s")
+        assert [(running.call_id, running.state) for running in made.tools.running("s")] == [("a", CallState.STARTED)]
+        made.tools.attach("s", heard.append)
+        await trio.sleep(20)
+        assert made.tools.running("s") == ()
+    assert heard == [Settled(call_id="a", outcome=Outcome.OK)]
+    assert "b" not in made.journal.states
+
+
+async def test_a_dropped_call_runs_when_a_resumed_turn_starts_it(autojump_clock):
+    async with bench([nap]) as made:
+        made.start(call("a", "nap"), call("b", "nap"), parallel=1)
+        await made.heard(Started, "a")
+        await made.tools.drop("s")
+        made.start(call("b", "nap"), parallel=1)
+        await made.heard(Settled, "a", "b")
+    assert made.outcome("b").outcome is Outcome.OK
+
+
+async def test_a_call_started_twice_runs_once(autojump_clock):
+    runs: list[str] = []
+
+    async def mark() -> None:
+        runs.append("run")
+        await trio.sleep(1)
+
+    async with bench([mark]) as made:
+        made.start(call("a", "mark"))
+        made.start(call("a", "mark"))
+        await made.heard(Settled, "a")
+    assert runs == ["run"]
+
+
+async def test_shutdown_lets_started_calls_finish_within_the_grace_and_starts_no_other(autojump_clock):
+    async with bench([nap], options=ToolOptions(shutdown_grace_s=180)) as made:
+        made.start(call("a", "nap", seconds=100.0), call("b", "nap"), parallel=1)
+        await made.heard(Started, "a")
+    assert made.outcome("a").outcome is Outcome.OK
+    assert "b" not in made.journal.states
+
+
+async def test_shutdown_ends_what_outlasts_the_grace_as_interrupted(autojump_clock):
+    async with bench([nap], options=ToolOptions(shutdown_grace_s=180)) as made:
+        made.start(call("a", "nap", seconds=200.0))
+        await made.heard(Started, "a")
+    assert made.outcome("a").outcome is Outcome.INTERRUPTED
+    assert made.outcome("a").metadata["reason"] == "shutdown"
+    assert trio.current_time() - made.outcome("a").duration_s < 1
+
+
+async def test_output_is_made_harmless_masked_and_short_before_it_is_staged(autojump_clock):
+    async def shout() -> str:
+        return "\x1b[31msecret-token\x1b[0m" + "x" * 100_000 + "secret-token\x00"
+
+    options = ToolOptions(output_chars=1000, mask=lambda text: text.replace("secret-token", "[masked]"))
+    async with bench([shout], options=options) as made:
+        made.start(call("a", "shout"))
+        await made.heard(Settled, "a")
+    content = made.outcome("a").content
+    assert content.startswith("[masked]xxx")
+    assert content.endswith("xxx[masked]\\x00")
+    assert len(content) < 1100
+    assert "left out" in content

@@ -1,0 +1,152 @@
+"""The shell tool with real processes: start, output, end, and what is left behind (T2, R14, S14, S17)."""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+
+from kesoku_actors.protocol import Outcome
+from kesoku_actors.tools import Settled, Started, ToolOptions
+from kesoku_actors.tools.shell import ShellOptions, ShellPolicy, clean_environment, shell_tool
+from kesoku_actors.tools.shell.process_table import belonging, process
+from tests.tools.journals import bench, call
+
+
+@pytest.fixture
+def shell(tmp_path: Path):
+    """The tool actor with the shell tool, in a folder of its own."""
+
+    def made(*, mode: str = "blocklist", grace_s: float = 0.3, **options):
+        policy = ShellPolicy(mode=mode, allowlist_patterns=options.pop("allowed", ()))
+        tool = shell_tool(
+            ShellOptions(
+                policy=policy,
+                environment=clean_environment({"PATH": os.environ["PATH"], "SECRET_KEY": "hunter2"}, {"GIVEN": "yes"}),
+                end_grace_s=grace_s,
+            )
+        )
+        return bench([tool], workspace=tmp_path, options=ToolOptions(**options))
+
+    return made
+
+
+run = partial(call, name="run_shell_command")
+
+
+async def test_what_a_command_prints_and_how_it_ended_reach_the_model(shell):
+    async with shell() as made:
+        made.start(run("a", command="echo out; echo err >&2; exit 3"))
+        await made.heard(Settled, "a")
+    staged = made.outcome("a")
+    assert staged.outcome is Outcome.ERROR
+    assert re.fullmatch(r"out\nerr\n\[exit status 3, \d+\.\d s\]", staged.content)
+    assert staged.metadata["exit_status"] == 3
+    pid, start = made.journal.processes["a"]
+    assert pid > 0
+    assert start
+
+
+async def test_a_command_runs_in_the_workspace_without_input_and_knows_nothing_of_ours(shell, tmp_path):
+    async with shell() as made:
+        made.start(run("a", command="pwd; cat; umask; env"))
+        await made.heard(Settled, "a")
+    printed = made.outcome("a").content
+    assert printed.startswith(f"{tmp_path}\n0077\n")
+    names = {line.split("=")[0] for line in printed.splitlines() if "=" in line}
+    assert names <= {"PATH", "TERM", "GIVEN", "KESOKU_CALL", "PWD", "OLDPWD", "SHLVL", "_"}
+    assert "hunter2" not in printed
+
+
+async def test_a_child_in_the_background_holds_nothing_and_is_named(shell):
+    async with shell() as made:
+        with trio.fail_after(20):
+            made.start(run("a", command="sleep 600 & echo hi"))
+            await made.heard(Settled, "a")
+        staged = made.outcome("a")
+        assert staged.outcome is Outcome.OK
+        assert staged.content.startswith("hi\n[exit status 0")
+        (survivor,) = staged.metadata["survivors"]
+        assert survivor["name"] == "sleep"
+        os.kill(survivor["pid"], 9)
+
+
+async def test_a_flood_is_cut_and_costs_no_memory(shell):
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    before = resident()
+    async with shell() as made:
+        made.start(run("a", command="echo first; head -c 300000000 /dev/zero; echo last"))
+        await made.heard(Settled, "a")
+    staged = made.outcome("a")
+    assert staged.metadata["output_bytes"] == 300_000_000 + len("first\nlast\n")
+    assert staged.content.startswith("first\n")
+    assert "last\n[exit status 0" in staged.content
+    assert len(staged.content) < 20_000
+    assert resident() - before < 64 * 2**20
+
+
+async def test_the_deadline_ends_a_group_that_ignores_the_polite_request(shell):
+    async with shell(deadline_s=0.5) as made:
+        made.start(run("a", command="trap '' TERM; (trap '' TERM; sleep 600) & echo begun; sleep 600"))
+        await made.heard(Settled, "a")
+        pid, _start = made.journal.processes["a"]
+        assert belonging(pid, "a") == ()
+    staged = made.outcome("a")
+    assert staged.outcome is Outcome.ERROR
+    assert staged.metadata["reason"] == "deadline"
+    assert staged.content == "begun\n[ended at its deadline of 0.5 s]"
+
+
+async def test_force_reaches_a_child_that_left_session_and_parent(shell, tmp_path):
+    async with shell() as made:
+        os.mkfifo(tmp_path / "escaped")  # opening it waits for the other side
+        made.start(run("a", command="setsid sh -c 'setsid sleep 600 & echo $! > escaped' ; sleep 600"))
+        await made.heard(Started, "a")
+        escaped = int(await trio.Path(tmp_path / "escaped").read_text())
+        assert process(escaped) is not None
+        made.tools.end(["a"])
+        await made.heard(Settled, "a")
+        assert process(escaped) is None
+    assert made.outcome("a").outcome is Outcome.INTERRUPTED
+
+
+async def test_the_program_s_end_leaves_no_child(shell):
+    async with shell(shutdown_grace_s=0.0) as made:
+        made.start(*(run(f"c{n}", command="sleep 600 & sleep 600") for n in range(4)))
+        await made.heard(Started, *(f"c{n}" for n in range(4)))
+        for n in range(4):
+            await made.journal.process_of(f"c{n}")
+    assert {made.outcome(f"c{n}").outcome for n in range(4)} == {Outcome.INTERRUPTED}
+    assert [belonging(pid, id) for id, (pid, _) in made.journal.processes.items()] == [()] * 4
+
+
+async def test_ended_commands_leave_no_zombie(shell):
+    async with shell(deadline_s=0.2) as made:
+        made.start(*(run(f"c{n}", command="sleep 600") for n in range(12)), parallel=12)
+        await made.heard(Settled, *(f"c{n}" for n in range(12)))
+        states = [(Path("/proc") / str(pid) / "stat").exists() for pid, _start in made.journal.processes.values()]
+    assert states == [False] * 12
+
+
+async def test_a_program_that_is_not_there_is_an_error_that_names_it(shell):
+    async with shell(mode="allowlist", allowed=(".*",)) as made:
+        made.start(run("a", command="no-such-program --now"))
+        await made.heard(Settled, "a")
+    assert made.outcome("a").outcome is Outcome.ERROR
+    assert "no-such-program" in made.outcome("a").content
+
+
+async def test_a_refused_command_is_never_started(shell, tmp_path):
+    async with shell(mode="allowlist", allowed=(r"^(echo|touch)(\s|$)",)) as made:
+        made.start(run("a", command="echo ok; touch canary"), run("b", command="touch 'plain canary'"))
+        await made.heard(Settled, "a", "b")
+    assert made.outcome("a").outcome is Outcome.ERROR
+    assert "';'" in made.outcome("a").content
+    assert made.journal.processes.keys() == {"b"}
+    assert [path.name for path in tmp_path.iterdir()] == ["plain canary"]
