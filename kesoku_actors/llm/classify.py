@@ -39,6 +39,10 @@ REMEDY: Final[Mapping[str, Remedy]] = {
 }
 
 KIND_OF_STATUS: Final[Mapping[int, str]] = {
+    301: "address",
+    302: "address",
+    307: "address",
+    308: "address",
     400: "request",
     401: "auth",
     402: "quota",
@@ -83,6 +87,8 @@ class Source:
     provider: str
     key: str = "the API key"
     """Where the key was looked for: `[openai] api_key or OPENAI_API_KEY`."""
+    has_key: bool = True
+    """Whether one was found there."""
     model: str = "the model name"
     """The setting that names the model: `[openai] model_name`."""
     address: str = "the address"
@@ -91,6 +97,7 @@ class Source:
 
 _ADVICE: Final[Mapping[str, str]] = {
     "auth": "the key was refused; it is looked for in {key}",
+    "no_key": "the server wants a key and none is set; it is looked for in {key}",
     "model": "there is no such model or address; change {model} or {address}",
     "address": "the server does not speak this protocol there; change {address}",
     "connect": "the server cannot be reached; {address} says where it is",
@@ -101,7 +108,7 @@ _ADVICE: Final[Mapping[str, str]] = {
 
 def provider_error(source: Source, kind: str, detail: str, *, retry_after_s: float | None = None) -> ProviderError:
     """Return the error of this kind, saying which provider failed, how, and what to do (P2)."""
-    advice = _ADVICE.get(kind)
+    advice = _ADVICE.get("no_key" if kind == "auth" and not source.has_key else kind)
     said = " ".join(detail.split())[:_LONGEST_DETAIL]
     parts = [
         part

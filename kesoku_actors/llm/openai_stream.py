@@ -22,6 +22,8 @@ from kesoku_actors.llm.port import CallRequest, Finish, Piece, Reply
 from kesoku_actors.protocol import DeltaKind, Usage
 
 DONE: Final = "[DONE]"
+LONGEST: Final = 1 << 24
+"""Characters of one completion, framing included: no answer is longer, and a server cannot fill the memory."""
 
 _FINISH: Final[Mapping[str, Finish]] = {
     "stop": Finish.STOP,
@@ -64,6 +66,7 @@ class ChatStream:
         self._finish_reason = ""
         self._usage = Usage()
         self._total_tokens = 0
+        self._size = 0
         self.is_done = False
         """Whether the end marker came; nothing after it counts."""
 
@@ -74,6 +77,9 @@ class ChatStream:
         if data.strip() == DONE:
             self.is_done = True
             return ()
+        self._size += len(data)
+        if self._size > LONGEST:
+            raise provider_error(self._source, "garbage", f"an answer longer than {LONGEST} characters")
         try:
             chunk = json.loads(data)
         except (ValueError, RecursionError):
@@ -189,8 +195,7 @@ class ChatStream:
         return CallRequest(name=call.name or "unknown", arguments=arguments or {}, id=call.id, invalid=invalid)
 
     def _take_usage(self, usage: Mapping[str, Any]) -> None:
-        total = _count(usage, "total_tokens")
-        self._total_tokens = total or 0
+        self._total_tokens = _count(usage, "total_tokens") or 0
         self._usage = Usage(
             input=_count(usage, "prompt_tokens"),
             cached=_count(usage.get("prompt_tokens_details"), "cached_tokens"),

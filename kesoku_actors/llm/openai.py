@@ -1,0 +1,171 @@
+"""Any server that speaks the chat completions dialect: OpenAI, Ollama, vLLM, llama.cpp and others.
+
+A thin client: what is sent and what comes back is decided in `openai_body`, `openai_rules` and `openai_stream`; here
+are the connection and its errors. One HTTP client is made for the life of the model, in a thread, because loading the
+certificates takes a tenth of a second.
+
+There is no read timeout: silence is measured by whoever runs the inference (`gate.infer_once`, P3), who hears an empty
+piece for every chunk of bytes, so that a long tool call being written is no silence. Leaving `infer`, also by
+cancellation, closes the connection at once (I2). Nothing is tried again here (P2).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import httpx2
+import trio
+from attrs import define, field
+
+from kesoku_actors import __version__
+from kesoku_actors.llm.classify import Source, from_status, provider_error
+from kesoku_actors.llm.openai_body import make_body
+from kesoku_actors.llm.openai_rules import repair
+from kesoku_actors.llm.openai_stream import LONGEST, ChatStream
+from kesoku_actors.llm.port import Emit, Limits, Piece, ProviderError, Reply, Request
+from kesoku_actors.llm.sse import EventReader, EventTooLong
+from kesoku_actors.log import Logger
+from kesoku_actors.protocol import DeltaKind
+
+_TIMEOUT: Final = httpx2.Timeout(connect=10.0, write=60.0, read=None, pool=None)
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1", "[::1]"})
+_ERROR_BODY: Final = 64 * 1024
+_ALIVE: Final = Piece(kind=DeltaKind.TEXT, text="")
+
+_KIND_OF_EXCEPTION: Final[tuple[tuple[tuple[type[Exception], ...], str], ...]] = (
+    ((httpx2.UnsupportedProtocol, httpx2.InvalidURL), "address"),
+    ((httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError), "connect"),
+    ((httpx2.DecodingError, EventTooLong), "garbage"),
+    ((httpx2.HTTPError, httpx2.StreamError), "cut"),
+)
+
+
+@define(kw_only=True, eq=False)
+class OpenAIModel:
+    """One model behind one server of this dialect."""
+
+    source: Source
+    """The provider's name, and where its settings stand."""
+    model: str
+    base_url: str
+    """With the version: `http://localhost:11434/v1`."""
+    log: Logger
+    wall: Callable[[], float]
+    """UTC seconds, for a `Retry-After` that is a date."""
+    api_key: str | None = field(default=None, repr=False)
+    limits: Limits = field(factory=Limits)
+    context_tokens: int | None = None
+    supports_tools: bool = True
+    transport: httpx2.AsyncBaseTransport | None = None
+    """How to reach the server if not by TCP, such as a unix socket; it is closed with the model."""
+    parameters: Mapping[str, Any] = field(factory=dict)
+    """Further fields of the request's body, such as `temperature`."""
+    _client: httpx2.AsyncClient | None = field(default=None, init=False, repr=False)
+    _making: trio.Lock = field(factory=trio.Lock, init=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The configured name."""
+        return self.source.provider
+
+    async def infer(self, request: Request, emit: Emit) -> Reply:
+        """Run one inference; empty pieces say only that bytes came. Raises `ProviderError` (P2, P3)."""
+        content, headers = self._content(request), self._headers()
+        client = await self._connected()
+        stream = ChatStream(self.source, model=self.model, context_tokens=self.context_tokens)
+        try:
+            async with client.stream("POST", self._url, content=content, headers=headers) as response:
+                if response.status_code != httpx2.codes.OK:
+                    raise await self._refusal(response)
+                await self._read(response, stream, emit)
+        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, EventTooLong) as error:
+            kind = next(kind for types, kind in _KIND_OF_EXCEPTION if isinstance(error, types))
+            raise provider_error(self.source, kind, f"{type(error).__name__} {error}".rstrip()) from error
+        return stream.reply()
+
+    async def aclose(self) -> None:
+        """Close every connection; the next inference would open new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    @property
+    def _url(self) -> str:
+        return f"{self.base_url.rstrip('/')}/chat/completions"
+
+    def _content(self, request: Request) -> bytes:
+        # OpenAI's own reasoning models refuse the old name, most other servers do not know the new one.
+        is_openai = httpx2.URL(self.base_url).host.endswith("openai.com")
+        limit = "max_completion_tokens" if is_openai else "max_tokens"
+        body = make_body(request, provider=self.name, model=self.model, output_limit=limit)
+        repaired = repair(body["messages"])
+        if repaired.repairs:
+            self.log.warning("history repaired for a request", session_id=request.session_id, repairs=repaired.repairs)
+        body = {**body, "messages": repaired.messages, **self.parameters}
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"content-type": "application/json", "user-agent": f"kesoku-actors/{__version__}"}
+        if self.api_key is not None:
+            if not self.api_key.isascii() or not self.api_key.isprintable() or " " in self.api_key:
+                raise provider_error(self.source, "auth", "it holds characters that no key has")
+            headers["authorization"] = f"Bearer {self.api_key}"
+        return headers
+
+    async def _connected(self) -> httpx2.AsyncClient:
+        async with self._making:
+            if self._client is None:
+                self._client = await trio.to_thread.run_sync(self._make_client)
+            return self._client
+
+    def _make_client(self) -> httpx2.AsyncClient:
+        url = httpx2.URL(self.base_url)
+        is_near = self.transport is not None or url.host in _LOOPBACK
+        # A connection cut while its server generates must not be used again, and a near one is cheap to open.
+        kept = 4 if url.scheme == "https" else 0
+        return httpx2.AsyncClient(
+            transport=self.transport,
+            timeout=_TIMEOUT,
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=kept),
+            trust_env=not is_near,  # no proxy stands between us and this machine
+        )
+
+    async def _read(self, response: httpx2.Response, stream: ChatStream, emit: Emit) -> None:
+        media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media_type == "text/html":
+            raise provider_error(self.source, "address", "it answered with a web page")
+        if media_type == "application/json":  # a server that does not stream
+            for piece in stream.feed((await _bounded(response, LONGEST)).decode("utf-8", "replace")):
+                emit(piece)
+            return
+        events = EventReader()
+        async for chunk in response.aiter_bytes():
+            emit(_ALIVE)
+            _play(events.feed(chunk), stream, emit)
+            if stream.is_done:
+                return
+        _play(events.end(), stream, emit)
+
+    async def _refusal(self, response: httpx2.Response) -> ProviderError:
+        body = await _bounded(response, _ERROR_BODY)
+        if self.api_key:  # some servers repeat the key they refuse (T6)
+            body = body.replace(self.api_key.encode(), b"***")
+        return from_status(self.source, response.status_code, response.headers, body, now=self.wall())
+
+
+def _play(events: list[str], stream: ChatStream, emit: Emit) -> None:
+    for data in events:
+        for piece in stream.feed(data):
+            emit(piece)
+
+
+async def _bounded(response: httpx2.Response, limit: int) -> bytes:
+    """Return the body, cut at `limit` bytes."""
+    body = bytearray()
+    async for chunk in response.aiter_bytes():
+        body += chunk
+        if len(body) >= limit:
+            break
+    return bytes(body[:limit])
