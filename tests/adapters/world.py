@@ -130,9 +130,12 @@ class MemoryGateway:
             if stored.rev > after and stored.session_id == session_id:
                 send.send_nowait(Changed(message=stored))
         self.listeners.append(send)
-        async with receive:
+        try:
             async for event in receive:
                 yield event
+        finally:
+            self.listeners.remove(send)
+            receive.close()
 
     async def leaving(self, channel: Channel) -> tuple[Message, ...]:
         await trio.lowlevel.checkpoint()

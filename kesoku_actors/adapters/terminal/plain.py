@@ -1,0 +1,65 @@
+"""The view for pipes and files: what was committed, nothing else, never twice.
+
+Standard output gets the answer to this chat's message and the texts said on the way to it; not what is still being
+streamed, since a new attempt could not take it back (B2), and not the kept part of an interrupted text. All else,
+labelled, goes to standard error: notices, answers to earlier messages, receipts, the last line.
+"""
+
+from __future__ import annotations
+
+from attrs import define, field
+
+from kesoku_actors.adapters.terminal.harmless import harmless
+from kesoku_actors.adapters.terminal.output import Output
+from kesoku_actors.adapters.terminal.render import receipt_lines
+from kesoku_actors.adapters.terminal.summary import TurnSummary, summary_line
+from kesoku_actors.adapters.terminal.view import Leaf
+from kesoku_actors.protocol import Changed, Event, Role, Status, StopEnded, Type
+
+
+@define(eq=False)
+class PlainView:
+    """Writes plain text."""
+
+    out: Output
+    err: Output
+    refresh_s: None = field(default=None, init=False)
+    _said: set[str] = field(factory=set, init=False)
+
+    async def show(self, event: Event, *, is_ours: bool) -> None:
+        """Write a committed text of our turn once, and receipts."""
+        match event:
+            case Changed(message=message) if (
+                is_ours
+                and (message.role, message.type, message.status) == (Role.ASSISTANT, Type.TEXT, Status.RESPONDED)
+                and not message.metadata.get("partial")
+                and message.id not in self._said
+            ):
+                await self.out.write(_ended(message.content))
+                self._said.add(message.id)
+            case StopEnded():
+                await self.err.write("".join(f"{line}\n" for line in receipt_lines(event)))
+            case _:
+                return
+
+    async def leave(self, leaf: Leaf) -> None:
+        """Write our answer to standard output, anything else with its label to standard error."""
+        if leaf.is_answer and leaf.is_ours:
+            if leaf.label is not None:
+                await self.err.write(f"({leaf.label})\n")
+            await self.out.write(_ended(leaf.text))
+        else:
+            label = "" if leaf.label is None else f"({leaf.label})\n"
+            await self.err.write(label + _ended(leaf.text))
+
+    async def refresh(self) -> None:
+        """Do nothing: nothing here changes with time."""
+
+    async def finish(self, summary: TurnSummary) -> None:
+        """Write the last line to standard error."""
+        await self.err.write(f"{summary_line(summary)}\n")
+
+
+def _ended(text: str) -> str:
+    clean = harmless(text)
+    return clean if clean.endswith("\n") else f"{clean}\n"
