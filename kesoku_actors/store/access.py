@@ -1,0 +1,161 @@
+"""How the database is reached: which connections there are and which thread runs them. The store's executor seam.
+
+* `Inline`: one connection for everything, used on the trio thread. For `durability = "normal"`, whose commits do not
+  wait for the disk, and for simulation, where there are neither threads nor shared memory.
+* `Threaded`: calls run in a thread, reads on connections of their own. For `durability = "full"`, where a commit
+  waits milliseconds for the disk. It borrows trio's cached threads, so that there is none to end, and keeps plain
+  connections: the engine is the same for both.
+
+A call that has begun is waited for, also by a cancelled caller: what it committed is then known (C10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import apsw
+import outcome
+import trio
+from attrs import define, field
+
+from kesoku_actors.store.port import StoreBusy, StoreFault
+from kesoku_actors.store.reading import open_for_reading, reading
+
+T = TypeVar("T")
+
+Connect = Callable[[Path, int], apsw.Connection]
+"""Opens the database file with SQLite's flags: where a VFS of one's own comes in."""
+
+
+def connect_plainly(path: Path, flags: int) -> apsw.Connection:
+    """Open the file with the platform's own VFS."""
+    return apsw.Connection(str(path), flags=flags)
+
+
+class Access(Protocol):
+    """One process's way to one database. It outlives the store actor's restarts."""
+
+    connect: Connect
+    life: str
+    """Names this life of the process (C3); the store gives it when it first opens."""
+
+    async def run(self, call: Callable[[], T]) -> T:
+        """Run a call of the writer; only one at a time."""
+        ...
+
+    async def read(self, query: Callable[[apsw.Connection], T]) -> T:
+        """Run a query on one snapshot. Raises a `StoreFault`."""
+        ...
+
+    def lend(self, writer: apsw.Connection) -> AbstractContextManager[None]:
+        """Let reads use the writer's connection meanwhile, if this access does so."""
+        ...
+
+    async def close(self) -> None:
+        """Close the connections of its own; a later read opens new ones."""
+        ...
+
+
+@define(eq=False, kw_only=True)
+class Inline:
+    """One connection, on the trio thread; there is something to read while the store is open."""
+
+    connect: Connect = connect_plainly
+    life: str = ""
+    _connection: apsw.Connection | None = field(default=None, init=False)
+
+    async def run(self, call: Callable[[], T]) -> T:
+        """Run a call here and now."""
+        return call()
+
+    async def read(self, query: Callable[[apsw.Connection], T]) -> T:
+        """Run a query here and now. Raises `StoreBusy` while the store is not open."""
+        if self._connection is None:
+            raise StoreBusy("the store is not open at the moment; try again")
+        with reading():
+            return query(self._connection)
+
+    @contextmanager
+    def lend(self, writer: apsw.Connection) -> Iterator[None]:
+        """Read from the writer's connection: between two calls it is in no transaction."""
+        self._connection = writer
+        try:
+            yield
+        finally:
+            self._connection = None
+
+    async def close(self) -> None:
+        """Nothing is its own."""
+
+
+@define(eq=False, kw_only=True)
+class Threaded:
+    """Calls in a thread; up to `readers` read-only connections, opened when first needed."""
+
+    path: Path
+    connect: Connect = connect_plainly
+    readers: int = 2
+    life: str = ""
+    _idle: list[apsw.Connection] = field(factory=list, init=False)
+    _room: trio.Semaphore = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._room = trio.Semaphore(self.readers)
+
+    async def run(self, call: Callable[[], T]) -> T:
+        """Run a call in a thread."""
+        return await in_thread(call)
+
+    async def read(self, query: Callable[[apsw.Connection], T]) -> T:
+        """Run a query in a thread, in a read transaction of a connection of its own."""
+        async with self._room:
+            return await in_thread(partial(self._query, query))
+
+    def lend(self, writer: apsw.Connection) -> AbstractContextManager[None]:
+        """Readers have connections of their own."""
+        return nullcontext()
+
+    async def close(self) -> None:
+        """Close the readers that are idle."""
+        idle, self._idle = self._idle, []
+        await in_thread(partial(_close_all, idle))
+
+    def _query(self, query: Callable[[apsw.Connection], T]) -> T:
+        connection = self._idle.pop() if self._idle else open_for_reading(self.path, self.connect)
+        try:
+            with reading():
+                connection.execute("BEGIN")
+                try:
+                    answer = query(connection)
+                finally:
+                    connection.execute("ROLLBACK")
+        except StoreFault:
+            connection.close()
+            raise
+        self._idle.append(connection)
+        return answer
+
+
+def _close_all(connections: list[apsw.Connection]) -> None:
+    for connection in connections:
+        connection.close()
+
+
+async def in_thread(call: Callable[[], T]) -> T:
+    """Run `call` in one of trio's cached threads and return its answer, whatever happens to the caller meanwhile.
+
+    `trio.to_thread` costs twice as much, for context and limits that are not needed here.
+    """
+    await trio.lowlevel.checkpoint_if_cancelled()
+    task, token = trio.lowlevel.current_task(), trio.lowlevel.current_trio_token()
+
+    def deliver(result: outcome.Outcome[T]) -> None:
+        token.run_sync_soon(trio.lowlevel.reschedule, task, result)
+
+    trio.lowlevel.start_thread_soon(call, deliver)
+    answer: T = await trio.lowlevel.wait_task_rescheduled(lambda _raise_cancel: trio.lowlevel.Abort.FAILED)
+    return answer

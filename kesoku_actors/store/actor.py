@@ -1,0 +1,164 @@
+"""The store actor: the one writer, group commit, the retries (C9).
+
+Invariants: a letter is answered only after the commit that carries it; what a group changed is published before its
+letters are answered, in `rev` order; a group that the database did not take is tried again as a whole, and after the
+last try every letter of it is refused with `StoreBusy`. Damage refuses the letters in hand and ends the actor, so that
+the process ends with the exit code of `StoreDamaged` (C8).
+
+Cancelled, the actor still learns what became of the group it runs: the executor waits for a call that has begun.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import apsw
+import trio
+from attrs import Factory, define, field, frozen
+
+from kesoku_actors.actors import Cell, Letter
+from kesoku_actors.clock import IdSource, World
+from kesoku_actors.store import faults
+from kesoku_actors.store.access import Access, Inline, Threaded
+from kesoku_actors.store.engine import Engine, Failed
+from kesoku_actors.store.opening import Durability, OpenedStore, open_store
+from kesoku_actors.store.port import Command, Publication
+from kesoku_actors.store.reader import Reader
+from kesoku_actors.store.transaction import Rules
+
+GROUP: Final = 64
+"""Letters of one transaction at most."""
+
+
+def _quiet(_text: str) -> None:
+    return None
+
+
+def _access(options: StoreOptions) -> Access:
+    """A commit that waits for the disk must not hold the loop."""
+    return Threaded(path=options.path) if options.durability is Durability.FULL else Inline()
+
+
+@frozen(kw_only=True)
+class StoreOptions:
+    """Where the store is and how it works. Made once per process: `access` outlives restarts of the actor."""
+
+    path: Path
+    durability: Durability = Durability.FULL
+    rules: Rules = field(factory=Rules)
+    access: Access = field(default=Factory(_access, takes_self=True))
+    retry_s: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.4, 0.8)
+    """Pauses between the tries of a group, seconds."""
+    sleep: Callable[[float], Awaitable[None]] = trio.sleep
+    warn: Callable[[str], None] = _quiet
+    """Told what people should know of a start, one line each."""
+    probe: Callable[[str], None] = _quiet
+    """Told the names of the points where a crash matters; on the thread that runs the transaction."""
+
+
+def open_reader(options: StoreOptions) -> Reader:
+    """Return the reader of a store. With `Durability.FULL` it needs no actor: it opens the file by itself (C6)."""
+    return Reader(access=options.access, rules=options.rules)
+
+
+async def store_actor(
+    cell: Cell[Command], *, options: StoreOptions, world: World, publish: Callable[[Publication], None]
+) -> None:
+    """Own the store and commit what comes, until stopped.
+
+    `publish` is called on the trio thread after each group, before its letters are answered; it neither blocks nor
+    raises. Raises what `open_store` does when it begins, `StoreDamaged` later.
+    """
+    access = options.access
+    access.life = access.life or world.ids()
+    store = open_store(
+        options.path,
+        durability=options.durability,
+        connect=access.connect,
+        now=world.clock.wall(),
+        warn=options.warn,
+    )
+    opened = await access.run(store.__enter__)
+    writer = _Writer(options=options, engine=_engine(opened, options, world), publish=publish, rng=world.rng)
+    try:
+        with access.lend(opened.connection):
+            cell.started()
+            async for letters in cell.inbox.batches(limit=GROUP):
+                await writer.commit(letters)
+            await _end_in_order(access, opened, options)
+    finally:
+        await _close(access, store)
+
+
+async def _end_in_order(access: Access, opened: OpenedStore, options: StoreOptions) -> None:
+    await access.close()
+    try:
+        await access.run(opened.end_in_order)
+    except faults.PASSING as error:
+        options.warn(f"{options.path} could not be closed in order ({error}); it will be checked when it is opened")
+
+
+async def _close(access: Access, store: AbstractContextManager[OpenedStore]) -> None:
+    with trio.CancelScope(shield=True):
+        await access.close()
+        await access.run(partial(store.__exit__, None, None, None))
+
+
+def _engine(opened: OpenedStore, options: StoreOptions, world: World) -> Engine:
+    # The engine may run in a thread, where the world's own source must not be used at the same time.
+    ids = IdSource(clock=world.clock, rng=random.Random(world.rng.getrandbits(64)))
+    return Engine(
+        connection=opened.connection,
+        clock=world.clock,
+        ids=ids,
+        rules=options.rules,
+        life=options.access.life,
+        probe=options.probe,
+    )
+
+
+@define(eq=False, kw_only=True)
+class _Writer:
+    options: StoreOptions
+    engine: Engine
+    publish: Callable[[Publication], None]
+    rng: random.Random
+
+    async def commit(self, letters: list[Letter[Command]]) -> None:
+        """Commit one group and answer its letters. Raises `StoreDamaged`."""
+        run = partial(self.engine.run, [letter.message for letter in letters])
+        for pause_s in (*self.options.retry_s, None):
+            try:
+                replies, publication = await self.options.access.run(run)
+            except faults.PASSING as error:
+                if pause_s is None:
+                    return _refuse(letters, error)
+                await self.options.sleep(pause_s * (0.5 + self.rng.random()))
+            except faults.DAMAGE as error:
+                for letter in letters:
+                    letter.refuse(faults.damaged(self.options.path, error))
+                raise faults.damaged(self.options.path, error) from error
+            else:
+                if publication is not None:
+                    self.publish(publication)
+                for letter, reply in zip(letters, replies, strict=True):
+                    _answer(letter, reply)
+                return None
+        return None
+
+
+def _answer(letter: Letter[Command], reply: object) -> None:
+    if isinstance(reply, Failed):
+        letter.refuse(reply.error)
+    else:
+        letter.reply(reply)
+
+
+def _refuse(letters: list[Letter[Command]], error: apsw.Error) -> None:
+    for letter in letters:
+        letter.refuse(faults.busy(error))

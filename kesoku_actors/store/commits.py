@@ -1,0 +1,234 @@
+"""A worker's commit: one plan, carried out whole or not at all (C10).
+
+The guards, in this order: a commit known by its id is answered from what it did; the worker must be the registered
+one and its turn still claimed (`stale`); what it takes or ends must still be open, no stop may cover what it takes
+anew, and nobody who spoke earlier may be left behind (`moved`); the plan must keep the rules (`invalid`). Then the
+parts are carried out in the order of the fields of `Commit`.
+
+A commit refused as `moved` keeps its step, because that inference has happened, and is remembered like one that
+stands: sent again it neither counts the step twice nor takes effect after all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Final
+
+from kesoku_actors.protocol import (
+    ASKS,
+    ENDED,
+    CallState,
+    Message,
+    Role,
+    Status,
+    Type,
+)
+from kesoku_actors.store import queries
+from kesoku_actors.store.port import (
+    Commit,
+    CommitReply,
+    Committed,
+    RefusalReason,
+    Refused,
+    ResultMode,
+)
+from kesoku_actors.store.rows import step_to_json, to_json
+from kesoku_actors.store.sessions import mode_of
+from kesoku_actors.store.stops import is_covered, settle_stops
+from kesoku_actors.store.transaction import Session, Transaction
+from kesoku_actors.store.turns import (
+    PlanInvalid,
+    begin_turn,
+    end,
+    give_back,
+    publish_results,
+    spend,
+    stored,
+    take,
+    with_late_attachments,
+)
+from kesoku_actors.store.workers import is_registered
+
+_PEOPLE_BEFORE: Final = (
+    "SELECT id FROM messages WHERE session_no = ? AND status IN ('pending_agent', 'processing')"
+    " AND root_seq IS NULL AND role = 'user' AND seq < ? ORDER BY seq"
+)
+
+
+def commit(tx: Transaction, command: Commit) -> CommitReply:
+    """Carry out a worker's plan, or refuse it. Raises `PlanInvalid` and `InvalidMessage` for `invalid`."""
+    session = tx.find_session("id = ?", (command.key.session_id,))
+    if session is None:
+        return _stale(f"the session {command.key.session_id!r} is gone")
+    known = "SELECT turn_id, message_ids, moved FROM commits WHERE session_no = ? AND id = ?"
+    row = tx.first(known, (session.no, command.id))
+    if row is not None:
+        return _answer(tx, session, *row)
+    if not is_registered(session, command.key):
+        return _stale(f"worker {command.key.worker} of epoch {command.key.epoch} is not the registered one")
+    root = tx.get(command.root_id) if command.root_id is not None else None
+    if command.root_id is not None and (root is None or not _is_claimed(root, session)):
+        return _stale(f"the turn {command.root_id} is not claimed")
+    _check_plan(command)
+    why = _moved(tx, session, command)
+    if why is not None:
+        if root is not None:
+            _add_step(tx, session, command, root, ())
+        return _remember(tx, session, command, (), why)
+    _carry_out(tx, session, command, root)
+    return _remember(tx, session, command, tx.changes.messages, None)
+
+
+def invalid(detail: str) -> Refused:
+    """Return the refusal of a plan that breaks a rule."""
+    return Refused(reason=RefusalReason.INVALID, detail=detail)
+
+
+def _carry_out(tx: Transaction, session: Session, command: Commit, root: Message | None) -> None:
+    for message_id in command.late:
+        message = stored(tx, message_id)
+        settled = with_late_attachments(message)
+        if settled is not message:
+            tx.save(settled)
+    if root is not None:
+        said = _insert(tx, session, command, root)
+        _add_step(tx, session, command, root, said)
+        if command.results is not ResultMode.NONE:
+            publish_results(tx, session, root, only_staged=command.results is ResultMode.PUBLISH)
+    for ending in command.ends:
+        end(tx, ending, root)
+    adopted = [take(tx, session, taking, root) for taking in command.adopt if root is not None]
+    if any(message.is_person for message in adopted):
+        tx.execute("UPDATE sessions SET self_started = 0 WHERE no = ?", (session.no,))
+    if command.claim is not None:
+        _claim(tx, session, command)
+    if command.give_back:
+        give_back(tx, session, clean=True, max_attempts=_NEVER)
+    settle_stops(tx, session)
+
+
+_NEVER: Final = 1 << 31
+"""More attempts than there will be: a turn given back in order is not given up."""
+
+
+def _claim(tx: Transaction, session: Session, command: Commit) -> None:
+    assert command.claim is not None
+    root = stored(tx, command.claim.message_id)
+    taken = [take(tx, session, taking, root) for taking in (command.claim, *command.claim_adopts)]
+    if root.root_id is None:
+        begin_turn(tx, session, root, by_person=any(message.is_person for message in taken))
+
+
+def _insert(tx: Transaction, session: Session, command: Commit, root: Message) -> tuple[str, ...]:
+    """Insert the drafts; return the ids of those the model said."""
+    said = []
+    for draft in command.insert:
+        message = tx.insert(
+            session,
+            role=draft.role,
+            type=draft.type,
+            status=draft.status,
+            sender=draft.sender,
+            content=draft.content,
+            metadata=draft.metadata,
+            root=root,
+            parent_id=root.id,
+        )
+        if draft.role is Role.ASSISTANT:
+            said.append(message.id)
+        if draft.type is Type.TOOL_CALL:
+            columns = "(id, session_no, root_seq, seq, state)"
+            values = (message.id, session.no, root.seq, message.seq, CallState.COMMITTED)
+            tx.execute(f"INSERT INTO calls {columns} VALUES (?, ?, ?, ?, ?)", values)
+    return tuple(said)
+
+
+def _add_step(tx: Transaction, session: Session, command: Commit, root: Message, said: tuple[str, ...]) -> None:
+    step = command.step
+    if step is None:
+        return
+    key = (session.no, root.seq)
+    number = tx.one("UPDATE turns SET steps = steps + 1 WHERE session_no = ? AND root_seq = ? RETURNING steps", key)
+    values = (*key, number, root.id, step_to_json(step), to_json(said))
+    tx.execute("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?)", values)
+    spend(tx, session, root, step.duration_s)
+
+
+def _is_claimed(root: Message, session: Session) -> bool:
+    """A claimed root is `processing`, and then the registered worker claimed it: giving back undoes both (C2)."""
+    return root.status is Status.PROCESSING and root.root_id == root.id and root.session_id == session.id
+
+
+def _check_plan(command: Commit) -> None:
+    turn_only = (command.step, command.insert, command.adopt, command.results is not ResultMode.NONE)
+    if command.root_id is None and any(turn_only):
+        raise PlanInvalid("a step, drafts, results and adoptions need a turn")
+    if command.claim is not None and command.claim.message_id == command.root_id:
+        raise PlanInvalid("I2: a turn cannot pivot to itself")
+    if command.claim is None and command.claim_adopts:
+        raise PlanInvalid("messages are adopted by a claim, and there is none")
+    for draft in command.insert:
+        if draft.type is Type.TOOL_RESULT or draft.status in ASKS:
+            raise PlanInvalid(f"O3: a worker cannot insert a {draft.type} that is {draft.status}")
+
+
+def _moved(tx: Transaction, session: Session, command: Commit) -> str | None:
+    """Return why the plan no longer fits what is stored, or none."""
+    taken = [*command.adopt, *([command.claim] if command.claim else []), *command.claim_adopts]
+    for ending in command.ends:
+        message = tx.get(ending.message_id)
+        if message is None or message.status in ENDED or message.session_id != session.id:
+            return f"{ending.message_id} has ended or is gone"
+    messages = []
+    for taking in taken:
+        message = tx.get(taking.message_id)
+        if message is None or message.status is not Status.PENDING_AGENT or message.session_id != session.id:
+            return f"{taking.message_id} is not waiting"
+        if message.root_id is None and is_covered(tx, message):
+            return f"a stop covers {taking.message_id}"
+        messages.append(message)
+    return _left_behind(tx, session, command, messages)
+
+
+def _left_behind(tx: Transaction, session: Session, command: Commit, taken: list[Message]) -> str | None:
+    people = [message.seq for message in taken if message.is_person]
+    if not people:
+        return None
+    dealt_with = {message.id for message in taken} | {ending.message_id for ending in command.ends}
+    for (message_id,) in tx.select(_PEOPLE_BEFORE, (session.no, max(people))):
+        if message_id not in dealt_with:
+            return f"O2: {message_id} was said before"
+    return None
+
+
+def _stale(detail: str) -> Refused:
+    return Refused(reason=RefusalReason.STALE, detail=detail)
+
+
+def _remember(
+    tx: Transaction, session: Session, command: Commit, message_ids: Iterable[str], moved: str | None
+) -> CommitReply:
+    turn_id = command.claim.message_id if command.claim else command.root_id
+    ids = to_json(list(message_ids))
+    tx.execute("INSERT INTO commits VALUES (?, ?, ?, ?, ?)", (session.no, command.id, turn_id, ids, moved))
+    return _answer(tx, session, turn_id, ids, moved)
+
+
+def _answer(tx: Transaction, session: Session, turn_id: str | None, message_ids: str, moved: str | None) -> CommitReply:
+    """Return what is told of a remembered commit: read now, also when it is sent again."""
+    stops = queries.stops(tx.connection, session.no, False)
+    if moved is not None:
+        waiting = queries.waiting(tx.connection, session.no)
+        return Refused(reason=RefusalReason.MOVED, detail=moved, waiting=waiting, stops=stops)
+    turn = tx.get(turn_id) if turn_id is not None else None
+    spent = "SELECT steps, spent_s FROM turns WHERE session_no = ? AND root_seq = ?"
+    steps, spent_s = (tx.first(spent, (session.no, turn.seq)) or (0, 0.0)) if turn else (0, 0.0)
+    return Committed(
+        rows=queries.messages_of(tx.connection, json.loads(message_ids)),
+        open_calls=queries.calls(tx.connection, session.no, turn.seq) if turn else (),
+        steps=steps,
+        spent_s=spent_s,
+        mode=mode_of(tx, session.channel),
+        stops=stops,
+    )

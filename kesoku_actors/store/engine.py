@@ -1,0 +1,114 @@
+"""The engine: one group of commands as one transaction of one connection. Synchronous; knows nothing of tasks.
+
+Every command runs in a savepoint of its own, so that one refused for its own fault leaves the others alone. What is
+the database's fault (busy, full, damaged) is not caught here: the group is rolled back and the error raised, and the
+caller knows that nothing of it happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import apsw
+from attrs import define, frozen
+
+from kesoku_actors.clock import Clock
+from kesoku_actors.errors import KesokuError
+from kesoku_actors.protocol import InvalidMessage
+from kesoku_actors.store import calls, commits, deliveries, port, posting, sessions, stops, workers
+from kesoku_actors.store.sql import scalar
+from kesoku_actors.store.transaction import Changes, Rules, Transaction
+
+HANDLERS: Final[Mapping[type[port.Command], Callable[[Transaction, Any], object]]] = {
+    port.Post: posting.post,
+    port.PostNotice: posting.post_notice,
+    port.EditMessage: posting.edit,
+    port.WithdrawMessage: posting.withdraw,
+    port.RequestStop: stops.request_stop,
+    port.RequestForce: stops.request_force,
+    port.CloseSession: sessions.close_session,
+    port.WipeSession: sessions.wipe_session,
+    port.SetMode: sessions.set_mode,
+    port.BeginEpoch: workers.begin_epoch,
+    port.RegisterWorker: workers.register,
+    port.GiveBack: workers.end_worker,
+    port.Commit: commits.commit,
+    port.CallStarted: calls.start,
+    port.CallWaiting: calls.wait,
+    port.CallProcess: calls.record_process,
+    port.StageOutcome: calls.stage,
+    port.AnswerApproval: calls.answer_approval,
+    port.PlanDelivery: deliveries.plan,
+    port.ChunkAttempt: deliveries.attempt,
+    port.ChunkSent: deliveries.sent,
+    port.MarkDelivered: deliveries.mark,
+}
+
+
+@frozen
+class Failed:
+    """A command refused for its own fault: the error its asker gets."""
+
+    error: KesokuError
+
+
+@define(eq=False, kw_only=True)
+class Engine:
+    """One connection that writes, and what its transactions need."""
+
+    connection: apsw.Connection
+    clock: Clock
+    ids: Callable[[], str]
+    rules: Rules
+    life: str
+    probe: Callable[[str], None]
+
+    def run(self, commands: Sequence[port.Command]) -> tuple[list[object], port.Publication | None]:
+        """Commit a group; return the replies in order (`Failed` for a refused one) and what changed, if anything.
+
+        Raises `apsw.Error` when the database failed: then nothing was kept.
+        """
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            counter = scalar(self.connection, "SELECT value FROM meta WHERE name = 'counter'")
+            tx = Transaction(
+                connection=self.connection,
+                clock=self.clock,
+                ids=self.ids,
+                rules=self.rules,
+                life=self.life,
+                counter=counter,
+            )
+            changes = Changes()
+            replies = [self._one(tx, command, changes) for command in commands]
+            if tx.counter != counter:
+                self.connection.execute("UPDATE meta SET value = ? WHERE name = 'counter'", (tx.counter,))
+            self.probe("store.before_commit")
+            self.connection.execute("COMMIT")
+        except BaseException:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+            raise
+        self.probe("store.after_commit")
+        return replies, changes.publication(tx.counter) if changes.are_any else None
+
+    def _one(self, tx: Transaction, command: port.Command, changes: Changes) -> object:
+        counter, tx.changes = tx.counter, Changes()
+        tx.execute("SAVEPOINT command")
+        try:
+            reply = HANDLERS[type(command)](tx, command)
+        except (KesokuError, UnicodeEncodeError) as error:
+            tx.execute("ROLLBACK TO command")
+            tx.execute("RELEASE command")
+            tx.counter = counter
+            return _refusal(command, error)
+        tx.execute("RELEASE command")
+        changes.absorb(tx.changes)
+        return reply
+
+
+def _refusal(command: port.Command, error: KesokuError | UnicodeEncodeError) -> object:
+    if isinstance(error, UnicodeEncodeError):
+        error = InvalidMessage(f"M1: the text is not Unicode: {error.reason} at character {error.start}")
+    return commits.invalid(str(error)) if isinstance(command, port.Commit) else Failed(error)

@@ -1,0 +1,68 @@
+"""The first hundred bytes of a SQLite file, read without opening it as a database (C8).
+
+https://www.sqlite.org/fileformat.html#the_database_header
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from attrs import frozen
+
+from kesoku_actors.store import faults
+from kesoku_actors.store.port import StoreDamaged
+from kesoku_actors.store.schema import APPLICATION_ID, SCHEMA
+
+_MAGIC: Final = b"SQLite format 3\x00"
+_BYTES: Final = 100
+
+
+@frozen(kw_only=True)
+class Header:
+    """What the header says of the file."""
+
+    page_size: int
+    pages: int
+    """Zero when it is not kept up to date."""
+    schema: int
+    application_id: int
+
+
+def check_header(path: Path, file: BinaryIO) -> None:
+    """Raise `StoreDamaged` unless the file is empty, or a whole database of ours that is not newer than we are."""
+    size = os.fstat(file.fileno()).st_size
+    log = path.with_name(path.name + "-wal")
+    has_log = log.exists() and log.stat().st_size > 0
+    if size == 0:
+        if has_log:
+            raise faults.damaged(path, "it is empty beside a write-ahead log")
+        return
+    raw = file.read(_BYTES)
+    if len(raw) < _BYTES or raw[:16] != _MAGIC:
+        raise StoreDamaged(f"{path} is not a database; it was left untouched: name another file in `db_path`")
+    header = _parse(raw)
+    if header.schema > SCHEMA:
+        raise StoreDamaged(
+            f"{path} has schema {header.schema}, newer than this program ({SCHEMA}); use the newer program"
+        )
+    if header.schema and header.application_id != APPLICATION_ID:
+        raise StoreDamaged(f"{path} is a database of another program; name another file in `db_path`")
+    # Beside a log the file may be shorter than it says: a checkpoint writes its first page first.
+    if not has_log and size < header.pages * header.page_size:
+        raise faults.damaged(path, f"it has {size} bytes of {header.pages * header.page_size}")
+
+
+def _parse(raw: bytes) -> Header:
+    (page_size,) = struct.unpack_from(">H", raw, 16)
+    changes, pages = struct.unpack_from(">II", raw, 24)
+    user_version, application_id = struct.unpack_from(">I4xI", raw, 60)
+    (valid_for,) = struct.unpack_from(">I", raw, 92)
+    return Header(
+        page_size=65536 if page_size == 1 else page_size,
+        pages=pages if valid_for == changes else 0,
+        schema=user_version,
+        application_id=application_id,
+    )

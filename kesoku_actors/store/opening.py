@@ -1,0 +1,181 @@
+"""Opening and closing the database: lock, header, pragmas, migrations, the `open` mark (C6, C8).
+
+What cannot be used is refused before anything is written: the header is read as bytes, the first connection may not
+even fold the write-ahead log into the file. `open` is set in the database while a process has it, so that the next
+one knows whether the last ended in order.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+import apsw
+from attrs import frozen
+
+from kesoku_actors.store import faults
+from kesoku_actors.store.access import Connect
+from kesoku_actors.store.header import check_header
+from kesoku_actors.store.ownership import owned
+from kesoku_actors.store.port import StoreDamaged, StoreUnusable
+from kesoku_actors.store.schema import SCHEMA, migrate
+from kesoku_actors.store.sql import scalar, select
+
+MIN_SQLITE: Final = (3, 51, 3)
+"""Earlier ones may lose pages of the write-ahead log."""
+QUICK_CHECK_BYTES: Final = 64 << 20
+_BUSY_MS: Final = 20
+"""Short: a waiting SQLite can neither be cancelled nor, inline, let other tasks run. The actor retries."""
+_JOURNAL_BYTES: Final = 64 << 20
+
+
+class Durability(StrEnum):
+    """What an accepted message survives (C1)."""
+
+    FULL = "full"
+    """Also a loss of power."""
+    NORMAL = "normal"
+    """The death of the process."""
+
+
+@frozen(kw_only=True)
+class OpenedStore:
+    """A database this process owns, ready for the engine."""
+
+    connection: apsw.Connection
+    was_unclean: bool
+    """Whether the last owner did not end in order."""
+
+    def end_in_order(self) -> None:
+        """Clear the `open` mark and fold the write-ahead log into the file."""
+        self.connection.execute("UPDATE meta SET value = 0 WHERE name = 'open'")
+        self.connection.pragma("wal_checkpoint(truncate)")
+
+
+@contextmanager
+def open_store(
+    path: Path, *, durability: Durability, connect: Connect, now: float, warn: Callable[[str], None]
+) -> Iterator[OpenedStore]:
+    """Own and open the database at `path`, made if it is not there; closed at the end.
+
+    `now` is UTC seconds. Raises `StoreInUse`, `StoreUnusable`, `StoreDamaged`, or `StoreBusy` when another
+    program keeps it locked. Leaving it without `end_in_order` leaves the `open` mark.
+    """
+    if tuple(int(part) for part in apsw.sqlite_lib_version().split(".")) < MIN_SQLITE:
+        wanted = ".".join(map(str, MIN_SQLITE))
+        raise StoreUnusable(f"SQLite {apsw.sqlite_lib_version()} is too old, {wanted} is needed: install apsw anew")
+    _check_path(path)
+    with owned(path):
+        _make_or_look(path)
+        had_log = path.with_name(path.name + "-wal").exists()
+        connection = _connect(path, connect)
+        try:
+            unclean = _make_ready(path, connection, durability, now, had_log, warn)
+            yield OpenedStore(connection=connection, was_unclean=unclean)
+        finally:
+            connection.close()
+
+
+def _check_path(path: Path) -> None:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        kind = path.stat().st_mode
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreUnusable(f"the database {path} cannot be opened: {error.strerror}") from error
+    if not stat.S_ISREG(kind):
+        what = "a directory" if stat.S_ISDIR(kind) else "not a file"
+        raise StoreUnusable(f"the database {path} cannot be opened: it is {what}; name a file in `db_path`")
+
+
+def _make_or_look(path: Path) -> None:
+    """Look at the header before SQLite does; a missing database is made, for nobody else to read."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StoreUnusable(f"the database {path} cannot be opened: {error.strerror}") from error
+    with os.fdopen(descriptor, "rb") as file:
+        check_header(path, file)
+
+
+def _connect(path: Path, connect: Connect) -> apsw.Connection:
+    try:
+        connection = connect(path, apsw.SQLITE_OPEN_READWRITE)
+    except apsw.Error as error:
+        raise StoreUnusable(f"the database {path} cannot be opened: {error}") from error
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    connection.set_busy_timeout(_BUSY_MS)
+    return connection
+
+
+def _make_ready(
+    path: Path,
+    connection: apsw.Connection,
+    durability: Durability,
+    now: float,
+    had_log: bool,
+    warn: Callable[[str], None],
+) -> bool:
+    try:
+        unclean = _check(path, connection, had_log, warn)
+        _prepare(connection, durability, now)
+    except (*faults.DAMAGE, apsw.SQLError) as error:
+        raise faults.damaged(path, error) from error
+    except faults.PASSING as error:
+        raise faults.busy(error) from error
+    return unclean
+
+
+def _check(path: Path, connection: apsw.Connection, had_log: bool, warn: Callable[[str], None]) -> bool:
+    """Refuse what is not sound; return whether the last owner did not end in order."""
+    version = connection.pragma("user_version")
+    if version > SCHEMA:
+        raise StoreDamaged(f"{path} has schema {version}, newer than this program ({SCHEMA}); use the newer program")
+    tables = scalar(connection, "SELECT count(*) FROM sqlite_schema")
+    if version == 0 and tables:
+        raise StoreDamaged(f"{path} is a database of another program; name another file in `db_path`")
+    if version == 0:
+        return False
+    marks: dict[str, int] = dict(select(connection, "SELECT name, value FROM meta"))
+    last = scalar(connection, "SELECT max(rev) FROM messages") or 0
+    if marks["counter"] < last:
+        raise faults.damaged(path, f"its counter {marks['counter']} is behind its rows, {last}")
+    if not marks["open"]:
+        return False
+    if not had_log:
+        warn(f"{path} was not closed in order and its write-ahead log is gone: the newest messages may be missing")
+    if path.stat().st_size < QUICK_CHECK_BYTES:
+        verdict = scalar(connection, "PRAGMA quick_check(1)")
+        if verdict != "ok":
+            raise faults.damaged(path, verdict)
+    return True
+
+
+def _prepare(connection: apsw.Connection, durability: Durability, now: float) -> None:
+    for set_up in (_refuse_quoted_strings, _log_ahead, _bound_the_log):
+        set_up(connection)
+    connection.pragma("synchronous", durability.name)
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+    migrate(connection, now)
+    connection.execute("UPDATE meta SET value = 1 WHERE name = 'open'")
+
+
+def _refuse_quoted_strings(connection: apsw.Connection) -> None:
+    connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
+    connection.config(apsw.SQLITE_DBCONFIG_DQS_DDL, 0)
+
+
+def _log_ahead(connection: apsw.Connection) -> None:
+    mode = connection.pragma("journal_mode", "wal")
+    if mode != "wal":
+        raise StoreUnusable(f"the file system of the database takes no write-ahead log ({mode}); use a local disk")
+
+
+def _bound_the_log(connection: apsw.Connection) -> None:
+    connection.pragma("journal_size_limit", _JOURNAL_BYTES)

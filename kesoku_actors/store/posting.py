@@ -1,0 +1,155 @@
+"""What comes from outside: people's messages, notices, edits and withdrawals.
+
+A message is accepted by the commit that stores it, and everything about it is decided there: which session it belongs
+to (M6, M7), whether it was posted before (M5), whether too many wait already (B4).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import evolve
+
+from kesoku_actors.protocol import SYSTEM, Channel, Inbound, Message, Role, SessionState, Status, Type
+from kesoku_actors.store.port import (
+    EditMessage,
+    Gone,
+    Post,
+    Posted,
+    PostNotice,
+    PostRefused,
+    PostReply,
+    WithdrawMessage,
+)
+from kesoku_actors.store.sessions import open_session
+from kesoku_actors.store.stops import settle_stops
+from kesoku_actors.store.transaction import Session, Transaction
+
+REFUSAL_EVERY_S: Final = 60.0
+"""People are told once in this time that too many messages wait (B4)."""
+_TITLE_CHARS: Final = 80
+
+_PEOPLE_WAITING = (
+    "SELECT count(*) FROM messages WHERE session_no = ? AND status IN ('pending_agent', 'processing')"
+    " AND root_seq IS NULL AND role = 'user'"
+)
+
+
+def post(tx: Transaction, command: Post) -> PostReply:
+    """Store an inbound message once, or say what became of it when it came before."""
+    inbound = command.inbound
+    before = _posted_before(tx, command)
+    if before is not None:
+        return before
+    session = _session_for(tx, inbound)
+    if inbound.role is Role.USER and tx.one(_PEOPLE_WAITING, (session.no,)) >= tx.rules.max_waiting:
+        _record(tx, command, None)
+        _tell_refusal(tx, session)
+        return PostRefused(max_waiting=tx.rules.max_waiting)
+    message = tx.insert(
+        session,
+        role=inbound.role,
+        type=Type.TEXT,
+        status=Status.PENDING_AGENT,
+        sender=inbound.sender,
+        content=inbound.content,
+        metadata=inbound.metadata,
+        external_id=inbound.external_id,
+    )
+    _record(tx, command, message.id)
+    if inbound.role is Role.USER:
+        title = " ".join(inbound.content.split())[:_TITLE_CHARS]
+        tx.execute("UPDATE sessions SET title = ? WHERE no = ? AND title = ''", (title, session.no))
+    return Posted(message=message, is_new=True)
+
+
+def post_notice(tx: Transaction, command: PostNotice) -> Message:
+    """Store a notice to people."""
+    session = tx.session(command.session_id)
+    root = tx.get(command.root_id) if command.root_id is not None else None
+    return notify(tx, session, command.content, root, **command.metadata)
+
+
+def notify(tx: Transaction, session: Session, content: str, root: Message | None = None, **metadata: object) -> Message:
+    """Add a notice to people, in the turn of `root` if there is one."""
+    return tx.insert(
+        session,
+        role=Role.SYSTEM,
+        type=Type.TEXT,
+        status=Status.PENDING,
+        sender=SYSTEM,
+        content=content,
+        metadata=metadata,
+        root=root,
+        parent_id=root.id if root else None,
+    )
+
+
+def edit(tx: Transaction, command: EditMessage) -> Message | None:
+    """Replace the content of a message nobody has taken (M8)."""
+    message = tx.get(command.message_id)
+    if message is None or not _is_untaken(message):
+        return None
+    return tx.save(evolve(message, content=command.content))
+
+
+def withdraw(tx: Transaction, command: WithdrawMessage) -> bool:
+    """Delete a message nobody has taken (M8)."""
+    message = tx.get(command.message_id)
+    if message is None or not _is_untaken(message):
+        return False
+    tx.remove(message)
+    settle_stops(tx, tx.session(message.session_id))
+    return True
+
+
+def _is_untaken(message: Message) -> bool:
+    return message.status is Status.PENDING_AGENT and message.root_id is None
+
+
+def _posted_before(tx: Transaction, command: Post) -> Posted | Gone | PostRefused | None:
+    inbound = command.inbound
+    if inbound.external_id is None:
+        row = tx.first("SELECT message_id FROM posts WHERE id = ?", (command.id,))
+    else:
+        key = (inbound.chatbot_id, inbound.external_id)
+        row = tx.first("SELECT message_id FROM seen WHERE chatbot_id = ? AND external_id = ?", key)
+    if row is None:
+        return None
+    message = None if row[0] is None else tx.get(row[0])
+    return Posted(message=message, is_new=False) if message else Gone(external_id=inbound.external_id or command.id)
+
+
+def _session_for(tx: Transaction, inbound: Inbound) -> Session:
+    if inbound.session_id is not None:
+        named = tx.session(inbound.session_id)
+        if named.state is SessionState.OPEN:
+            return named
+    return open_session(tx, Channel(chatbot_id=inbound.chatbot_id, channel_id=inbound.channel_id))
+
+
+def _record(tx: Transaction, command: Post, message_id: str | None) -> None:
+    inbound = command.inbound
+    if inbound.external_id is None:
+        epoch = "(SELECT value FROM meta WHERE name = 'epoch')"
+        tx.execute(f"INSERT INTO posts VALUES (?, {epoch}, ?)", (command.id, message_id))
+        return
+    tx.execute("INSERT INTO seen VALUES (?, ?, ?)", (inbound.chatbot_id, inbound.external_id, message_id))
+    tx.execute(
+        "INSERT INTO channels (chatbot_id, channel_id, last_seen) VALUES (?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET last_seen = excluded.last_seen",
+        (inbound.chatbot_id, inbound.channel_id, inbound.external_id),
+    )
+
+
+def _tell_refusal(tx: Transaction, session: Session) -> None:
+    channel, now = session.channel, tx.clock.wall()
+    told = tx.one(
+        "INSERT INTO channels (chatbot_id, channel_id, refusal_told) VALUES (?, ?, ?) ON CONFLICT DO UPDATE"
+        " SET refusal_told = excluded.refusal_told"
+        " WHERE refusal_told IS NULL OR abs(excluded.refusal_told - refusal_told) >= ? RETURNING 1",
+        (channel.chatbot_id, channel.channel_id, now, REFUSAL_EVERY_S),
+    )
+    if told:
+        waiting = f"{tx.rules.max_waiting} messages wait here already"
+        notify(tx, session, f"{waiting}, so the last one was not taken. Please send it again when they are answered.")

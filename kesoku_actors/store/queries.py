@@ -1,0 +1,241 @@
+"""Reads of one connection, shared by the transactions and the reader. Nothing here writes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import apsw
+from attrs import frozen
+
+from kesoku_actors.protocol import (
+    BusyMode,
+    CallState,
+    Channel,
+    Message,
+    Role,
+    SessionInfo,
+    SessionState,
+    Status,
+    Stop,
+    StoredStep,
+    Waiting,
+)
+from kesoku_actors.store.port import Chunk, OpenCall, Publication
+from kesoku_actors.store.rows import (
+    CHUNK_COLUMNS,
+    MESSAGE_COLUMNS,
+    STOP_COLUMNS,
+    chunk_of,
+    message_of,
+    step_of,
+    stop_of,
+)
+from kesoku_actors.store.sql import first, scalar, select
+
+_MESSAGES = f"SELECT {MESSAGE_COLUMNS} FROM messages m JOIN sessions s ON s.no = m.session_no"
+_INFO = "SELECT id, chatbot_id, channel_id, state, created, last_activity, turns, title FROM sessions"
+_STOPS = f"SELECT {STOP_COLUMNS} FROM stops t JOIN sessions s ON s.no = t.session_no"
+
+
+@frozen(kw_only=True)
+class SessionHistory:
+    """What a session holds: messages in the order of O1, steps in the order of their turns."""
+
+    messages: tuple[Message, ...]
+    steps: tuple[StoredStep, ...]
+
+
+def message(connection: apsw.Connection, message_id: str) -> Message | None:
+    """Return one message, or none."""
+    row = first(connection, f"{_MESSAGES} WHERE m.id = ?", (message_id,))
+    return None if row is None else message_of(row)
+
+
+def messages_of(connection: apsw.Connection, message_ids: list[str]) -> tuple[Message, ...]:
+    """Return those of the messages that are still stored, in `rev` order."""
+    found = (message(connection, message_id) for message_id in message_ids)
+    return tuple(sorted((row for row in found if row is not None), key=lambda row: row.rev))
+
+
+def history(connection: apsw.Connection, session_id: str) -> SessionHistory:
+    """Return a session's history (O1): one range scan of `messages_history`, and one of its steps."""
+    no = session_no(connection, session_id)
+    scan = f"{_MESSAGES} WHERE m.session_no = ? AND m.root_seq > 0 ORDER BY m.root_seq, m.place"
+    steps = "SELECT root_id, number, step, message_ids FROM steps WHERE session_no = ? ORDER BY root_seq, number"
+    return SessionHistory(
+        messages=tuple(map(message_of, select(connection, scan, (no,)))),
+        steps=tuple(step_of(*row) for row in select(connection, steps, (no,))),
+    )
+
+
+def session_no(connection: apsw.Connection, session_id: str) -> int | None:
+    """Return the row number of a session, or none."""
+    found: int | None = scalar(connection, "SELECT no FROM sessions WHERE id = ?", (session_id,))
+    return found
+
+
+def session(connection: apsw.Connection, session_id: str) -> SessionInfo | None:
+    """Return one session, or none."""
+    row = first(connection, f"{_INFO} WHERE id = ?", (session_id,))
+    return None if row is None else _info(row)
+
+
+def sessions(connection: apsw.Connection, limit: int, chatbot_id: str | None) -> tuple[SessionInfo, ...]:
+    """Return sessions that are not wiped, the one last active first."""
+    order = "ORDER BY last_activity DESC, no DESC LIMIT ?"
+    of_chatbot = "AND chatbot_id = ?" if chatbot_id is not None else ""
+    values = (limit,) if chatbot_id is None else (chatbot_id, limit)
+    return tuple(map(_info, select(connection, f"{_INFO} WHERE state != 'tombstone' {of_chatbot} {order}", values)))
+
+
+def open_session(connection: apsw.Connection, channel: Channel) -> str | None:
+    """Return the id of a channel's open session, or none (M6)."""
+    sql = "SELECT id FROM sessions WHERE chatbot_id = ? AND channel_id = ? AND state = 'open'"
+    found: str | None = scalar(connection, sql, (channel.chatbot_id, channel.channel_id))
+    return found
+
+
+def changes(connection: apsw.Connection, after_rev: int, limit: int) -> Publication:
+    """Return what has changed since `after_rev`, each row once in its present state, about `limit` of them (B1).
+
+    Its `rev` is where to go on: the counter, or the last rev that fitted in.
+    """
+    top = head(connection)
+    rows = select(connection, f"{_MESSAGES} WHERE m.rev > ? ORDER BY m.rev LIMIT ?", (after_rev, limit))
+    gone = "SELECT message_id, session_id, rev FROM removed WHERE rev > ? ORDER BY rev LIMIT ?"
+    removed = select(connection, gone, (after_rev, limit))
+    upto = min([top, *(found[-1][2] for found in (rows, removed) if len(found) == limit)])
+    return Publication(
+        rev=upto,
+        changed=tuple(message_of(row) for row in rows if row[2] <= upto),
+        removed=tuple(row for row in removed if row[2] <= upto),
+    )
+
+
+def leaving(connection: apsw.Connection, channel: Channel) -> tuple[Message, ...]:
+    """Return a channel's messages not delivered yet, by seq (O2)."""
+    sql = f"{_MESSAGES} WHERE m.status = 'pending' AND s.chatbot_id = ? AND s.channel_id = ? ORDER BY m.seq"
+    return tuple(map(message_of, select(connection, sql, (channel.chatbot_id, channel.channel_id))))
+
+
+def waiting(connection: apsw.Connection, no: int | None) -> tuple[Waiting, ...]:
+    """Return the messages of a session that wait to be taken and belong to no turn, by seq."""
+    sql = (
+        "SELECT id, seq, role, metadata FROM messages WHERE session_no = ?"
+        " AND status IN ('pending_agent', 'processing') AND root_seq IS NULL ORDER BY seq"
+    )
+    return tuple(
+        Waiting(id=id, seq=seq, is_person=person, wakes=person or bool(json.loads(metadata).get("wakes", False)))
+        for id, seq, role, metadata in select(connection, sql, (no,))
+        for person in [role == Role.USER]
+    )
+
+
+def turn(connection: apsw.Connection, no: int) -> tuple[Message, ...]:
+    """Return the messages of a session's one open turn, claimed or returned: root first, then by place."""
+    sql = (
+        f"{_MESSAGES} WHERE m.session_no = ? AND m.status IN ('pending_agent', 'processing')"
+        " AND m.root_seq IS NOT NULL ORDER BY m.place"
+    )
+    return tuple(map(message_of, select(connection, sql, (no,))))
+
+
+def stops(connection: apsw.Connection, no: int | None, done: bool) -> tuple[Stop, ...]:
+    """Return the stops of a session that are done, or those that are not, by seq."""
+    sql = f"{_STOPS} WHERE t.session_no = ? AND t.done = ? ORDER BY t.seq"
+    return tuple(_stop(connection, row) for row in select(connection, sql, (no, done)))
+
+
+def stop(connection: apsw.Connection, seq: int) -> Stop | None:
+    """Return one stop as it is now, or none."""
+    row = first(connection, f"{_STOPS} WHERE t.seq = ?", (seq,))
+    return None if row is None else _stop(connection, row)
+
+
+def stop_outcome(connection: apsw.Connection, seq: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the ids a stop covers: those that ended by it, and those whose answer was handed over before (I10)."""
+    sql = "SELECT message_id, ended FROM covers WHERE stop_seq = ? AND ended IS NOT NULL ORDER BY message_id"
+    rows = select(connection, sql, (seq,))
+    answered = tuple(id for id, ended in rows if ended == Status.PROCESSED)
+    return tuple(id for id, ended in rows if ended != Status.PROCESSED), answered
+
+
+def mode(connection: apsw.Connection, channel: Channel) -> BusyMode | None:
+    """Return the stored mode of a channel, or none when nobody changed it."""
+    sql = "SELECT mode FROM channels WHERE chatbot_id = ? AND channel_id = ?"
+    stored = scalar(connection, sql, (channel.chatbot_id, channel.channel_id))
+    return None if stored is None else BusyMode(stored)
+
+
+def last_seen(connection: apsw.Connection, channel: Channel) -> str | None:
+    """Return the external id of a channel's last message stored or refused (M8), or none."""
+    sql = "SELECT last_seen FROM channels WHERE chatbot_id = ? AND channel_id = ?"
+    found: str | None = scalar(connection, sql, (channel.chatbot_id, channel.channel_id))
+    return found
+
+
+def runnable(
+    connection: apsw.Connection, channels: tuple[Channel, ...] | None, max_self_started: int
+) -> tuple[str, ...]:
+    """Return the sessions that a worker can be started for (I6), in the order of their oldest open message.
+
+    That is one with a returned turn, a waiting person's message, a waiting message that a stop covers, or, while
+    it is open and within the bound, a waiting notice that wakes.
+    """
+    sql = (
+        "SELECT s.id, s.chatbot_id, s.channel_id FROM messages m JOIN sessions s ON s.no = m.session_no"
+        " WHERE m.status IN ('pending_agent', 'processing') AND (m.root_seq IS NOT NULL OR m.role = 'user'"
+        " OR EXISTS (SELECT 1 FROM covers WHERE message_id = m.id AND ended IS NULL)"
+        " OR (s.state = 'open' AND s.self_started < ? AND json_extract(m.metadata, '$.wakes')))"
+        " GROUP BY s.no ORDER BY min(m.seq)"
+    )
+    rows = select(connection, sql, (max_self_started,))
+    return tuple(
+        id
+        for id, chatbot_id, channel_id in rows
+        if channels is None or Channel(chatbot_id=chatbot_id, channel_id=channel_id) in channels
+    )
+
+
+def calls(connection: apsw.Connection, no: int, root_seq: int) -> tuple[OpenCall, ...]:
+    """Return the calls of a turn that have no result yet, in call order."""
+    sql = "SELECT id, state FROM calls WHERE session_no = ? AND root_seq = ? AND published = 0 ORDER BY seq"
+    rows = select(connection, sql, (no, root_seq))
+    return tuple(OpenCall(call_id=id, state=CallState(state)) for id, state in rows)
+
+
+def calls_of(connection: apsw.Connection, root_id: str) -> tuple[OpenCall, ...]:
+    """Return the open calls of the turn with this root; empty for an unknown one."""
+    row = first(connection, "SELECT session_no, seq FROM messages WHERE id = ?", (root_id,))
+    return () if row is None else calls(connection, *row)
+
+
+def chunks(connection: apsw.Connection, message_id: str) -> tuple[Chunk, ...]:
+    """Return the parts of a delivery as planned, in order; empty before the plan is stored."""
+    sql = f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE message_id = ? ORDER BY number"
+    return tuple(map(chunk_of, select(connection, sql, (message_id,))))
+
+
+def head(connection: apsw.Connection) -> int:
+    """Return the counter: no row has a higher `rev`."""
+    return int(scalar(connection, "SELECT value FROM meta WHERE name = 'counter'", ()))
+
+
+def _info(row: tuple[Any, ...]) -> SessionInfo:
+    id, chatbot_id, channel_id, state, created, last_activity, turns, title = row
+    return SessionInfo(
+        id=id,
+        chatbot_id=chatbot_id,
+        channel_id=channel_id,
+        state=SessionState(state),
+        created=created,
+        last_activity=last_activity,
+        turns=turns,
+        title=title,
+    )
+
+
+def _stop(connection: apsw.Connection, row: tuple[Any, ...]) -> Stop:
+    covers = select(connection, "SELECT message_id FROM covers WHERE stop_seq = ?", (row[0],))
+    return stop_of(row, (id for (id,) in covers))

@@ -1,0 +1,114 @@
+"""The reader: what the rest of the program may ask of what is stored. It changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import apsw
+from attrs import frozen
+
+from kesoku_actors.protocol import BusyMode, Channel, Message, SessionInfo, Stop, Waiting
+from kesoku_actors.store import queries
+from kesoku_actors.store.access import Access
+from kesoku_actors.store.port import Chunk, OpenCall, Publication
+from kesoku_actors.store.queries import SessionHistory
+from kesoku_actors.store.transaction import Rules
+
+T = TypeVar("T")
+
+
+@frozen(kw_only=True)
+class Reader:
+    """Each method reads one snapshot. Raises `StoreBusy`, `StoreDamaged` or `StoreUnusable`."""
+
+    access: Access
+    rules: Rules
+
+    async def history(self, session_id: str) -> SessionHistory:
+        """Return the messages that belong to turns and the steps, in order (O1); empty for an unknown session."""
+        return await self._read(queries.history, session_id)
+
+    async def message(self, message_id: str) -> Message | None:
+        """Return one message, or none."""
+        return await self._read(queries.message, message_id)
+
+    async def session(self, session_id: str) -> SessionInfo | None:
+        """Return one session in any state, or none."""
+        return await self._read(queries.session, session_id)
+
+    async def sessions(self, limit: int, chatbot_id: str | None = None) -> tuple[SessionInfo, ...]:
+        """Return sessions that are not wiped, the one last active first."""
+        return await self._read(queries.sessions, limit, chatbot_id)
+
+    async def open_session(self, channel: Channel) -> str | None:
+        """Return the id of the channel's open session, or none (M6)."""
+        return await self._read(queries.open_session, channel)
+
+    async def changes(self, after_rev: int, limit: int) -> Publication:
+        """Return rows changed or removed since `after_rev`, each once as it is now; go on from its `rev` (B1)."""
+        return await self._read(queries.changes, after_rev, limit)
+
+    async def leaving(self, channel: Channel) -> tuple[Message, ...]:
+        """Return the channel's messages not delivered yet, by seq (O2)."""
+        return await self._read(queries.leaving, channel)
+
+    async def waiting(self, session_id: str) -> tuple[Waiting, ...]:
+        """Return the messages that wait to be taken and belong to no turn, by seq."""
+        return await self._of_session(queries.waiting, session_id)
+
+    async def stops(self, session_id: str, done: bool = False) -> tuple[Stop, ...]:
+        """Return the session's stops that are not done (or those that are), by seq."""
+        return await self._of_session(queries.stops, session_id, done)
+
+    async def stop(self, seq: int) -> Stop | None:
+        """Return one stop as it is now, or none."""
+        return await self._read(queries.stop, seq)
+
+    async def stop_outcome(self, seq: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the ids a stop covers that ended by it, and those answered before it could (I10)."""
+        return await self._read(queries.stop_outcome, seq)
+
+    async def mode(self, channel: Channel) -> BusyMode:
+        """Return the channel's busy mode (I5)."""
+        return await self._read(queries.mode, channel) or self.rules.default_mode
+
+    async def last_seen(self, channel: Channel) -> str | None:
+        """Return the external id of the channel's last message stored or refused, or none (M8)."""
+        return await self._read(queries.last_seen, channel)
+
+    async def runnable(self, channels: tuple[Channel, ...] | None = None) -> tuple[str, ...]:
+        """Return the sessions a worker can be started for (I6), the one waiting longest first."""
+        return await self._read(queries.runnable, channels, self.rules.max_self_started)
+
+    async def is_runnable(self, session_id: str) -> bool:
+        """Return whether a worker can be started for this session (I6)."""
+        return session_id in await self.runnable()
+
+    async def calls(self, root_id: str) -> tuple[OpenCall, ...]:
+        """Return the calls of a turn that have no result yet, in call order."""
+        return await self._read(queries.calls_of, root_id)
+
+    async def chunks(self, message_id: str) -> tuple[Chunk, ...]:
+        """Return the parts of a delivery as planned, in order."""
+        return await self._read(queries.chunks, message_id)
+
+    async def head(self) -> int:
+        """Return the counter: no row has a higher `rev`."""
+        return await self._read(queries.head)
+
+    async def close(self) -> None:
+        """Close the connections it has open; it may be used again."""
+        await self.access.close()
+
+    async def _read(self, query: Callable[..., T], *values: object) -> T:
+        def on(connection: apsw.Connection) -> T:
+            return query(connection, *values)
+
+        return await self.access.read(on)
+
+    async def _of_session(self, query: Callable[..., T], session_id: str, *values: object) -> T:
+        def on(connection: apsw.Connection) -> T:
+            return query(connection, queries.session_no(connection, session_id), *values)
+
+        return await self.access.read(on)

@@ -1,0 +1,70 @@
+"""Sessions and channels: one open session per channel (M6), the clear (M7), the busy mode (I5)."""
+
+from __future__ import annotations
+
+from kesoku_actors.protocol import BusyMode, Channel, Reason, SessionState, Stop
+from kesoku_actors.store import queries
+from kesoku_actors.store.port import CloseSession, NothingToStop, SetMode, WipeSession
+from kesoku_actors.store.stops import settle_stops, stop_all
+from kesoku_actors.store.transaction import Session, Transaction
+
+_TABLES_OF_SESSION = ("messages", "turns", "steps", "calls", "stops", "commits")
+
+
+def open_session(tx: Transaction, channel: Channel) -> Session:
+    """Return the channel's open session, made now if there is none (M6)."""
+    key = (channel.chatbot_id, channel.channel_id)
+    session = tx.find_session("chatbot_id = ? AND channel_id = ? AND state = 'open'", key)
+    if session is not None:
+        return session
+    now, session_id = tx.clock.wall(), tx.ids()
+    columns = "(id, chatbot_id, channel_id, state, created, last_activity)"
+    tx.execute(f"INSERT INTO sessions {columns} VALUES (?, ?, ?, 'open', ?, ?)", (session_id, *key, now, now))
+    return tx.session(session_id)
+
+
+def mode_of(tx: Transaction, channel: Channel) -> BusyMode:
+    """Return the channel's busy mode (I5)."""
+    return queries.mode(tx.connection, channel) or tx.rules.default_mode
+
+
+def set_mode(tx: Transaction, command: SetMode) -> BusyMode:
+    """Change a channel's mode; it survives a restart."""
+    channel = command.channel
+    tx.execute(
+        "INSERT INTO channels (chatbot_id, channel_id, mode) VALUES (?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET mode = excluded.mode",
+        (channel.chatbot_id, channel.channel_id, command.mode),
+    )
+    tx.changes.modes[channel] = command.mode
+    return command.mode
+
+
+def close_session(tx: Transaction, command: CloseSession) -> Stop | NothingToStop:
+    """Close a session and stop what it holds (M7); closed before, the stop of then is the answer."""
+    session = tx.session(command.session_id)
+    if session.state is SessionState.CLOSED:
+        stored = [stop for stop in queries.stops(tx.connection, session.no, False) if stop.reason is Reason.CLEARED]
+        return stored[-1] if stored else NothingToStop()
+    tx.execute("UPDATE sessions SET state = 'closed' WHERE no = ?", (session.no,))
+    return stop_all(tx, session, Reason.CLEARED)
+
+
+def wipe_session(tx: Transaction, command: WipeSession) -> int:
+    """Delete every row of a closed session; return how many messages went. None of another state."""
+    session = tx.find_session("id = ?", (command.session_id,))
+    if session is None or session.state is not SessionState.CLOSED:
+        return 0
+    ids = [id for (id,) in tx.select("SELECT id FROM messages WHERE session_no = ? ORDER BY seq", (session.no,))]
+    for message_id in ids:
+        message = tx.get(message_id)
+        if message is not None:
+            tx.remove(message)
+            tx.execute("DELETE FROM chunks WHERE message_id = ?", (message_id,))
+    settle_stops(tx, session)
+    tx.execute("DELETE FROM covers WHERE stop_seq IN (SELECT seq FROM stops WHERE session_no = ?)", (session.no,))
+    for table in _TABLES_OF_SESSION:
+        tx.execute(f"DELETE FROM {table} WHERE session_no = ?", (session.no,))
+    tombstone = "UPDATE sessions SET state = 'tombstone', title = '', epoch = NULL, worker = NULL WHERE no = ?"
+    tx.execute(tombstone, (session.no,))
+    return len(ids)

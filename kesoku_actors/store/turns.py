@@ -1,0 +1,170 @@
+"""Turns: taking messages into one, ending them, the results of its calls, and giving it back.
+
+Invariants: a session has at most one open turn, that is, one root whose messages are claimed or returned. A message
+gets its root once (O1). A call gets one result, ever (O4). A turn goes back whole (C2).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from attrs import evolve
+
+from kesoku_actors.protocol import CallState, Message, Outcome, Reason, Role, Status, Type
+from kesoku_actors.store import queries
+from kesoku_actors.store.port import Ending, StoreFault, Taking
+from kesoku_actors.store.posting import notify
+from kesoku_actors.store.stops import covering, settle_stops
+from kesoku_actors.store.transaction import Session, Transaction
+
+_UNSTAGED: Final = {
+    CallState.COMMITTED: (Outcome.INTERRUPTED, "The call was interrupted before it started; nothing was done."),
+    CallState.WAITING: (
+        Outcome.INTERRUPTED,
+        "The call was withdrawn while it waited for approval; nothing was done.",
+    ),
+    CallState.STARTED: (Outcome.UNKNOWN, "The call had started; how it ended is not known."),
+}
+
+
+class PlanInvalid(StoreFault):
+    """A commit's plan breaks a rule; a fault of ours."""
+
+
+def moved(message: Message, status: Status, reason: Reason | None) -> Message:
+    """Return the message in its next status (M2), with the reason in its metadata (I5)."""
+    metadata = message.metadata if reason is None else {**message.metadata, "reason": str(reason)}
+    return message.moved(status, metadata=metadata)
+
+
+def take(tx: Transaction, session: Session, taking: Taking, root: Message) -> Message:
+    """A waiting or returned message is `processing` in the turn of `root`."""
+    message = stored(tx, taking.message_id)
+    if message.root_id not in (None, root.id):
+        raise PlanInvalid(f"C2: {message.id} belongs to the turn {message.root_id}, not to {root.id}")
+    if message.root_id is None and any(other.root_id != root.id for other in queries.turn(tx.connection, session.no)):
+        raise PlanInvalid(f"C2: {message.id} cannot be taken before the turn that is open")
+    taken = moved(message, Status.PROCESSING, taking.reason)
+    return tx.save(taken) if message.root_id else tx.save_in_turn(taken, root)
+
+
+def end(tx: Transaction, ending: Ending, turn_root: Message | None) -> Message:
+    """A message reaches its terminal status; one without a root gets its home in the history first (O1)."""
+    message = stored(tx, ending.message_id)
+    ended = moved(message, ending.status, ending.reason)
+    if message.root_id is not None:
+        return tx.save(ended)
+    return tx.save_in_turn(ended, turn_root if turn_root and message.seq < turn_root.seq else message)
+
+
+def stored(tx: Transaction, message_id: str) -> Message:
+    """Return a message that must be there. Raises `PlanInvalid`."""
+    message = tx.get(message_id)
+    if message is None:
+        raise PlanInvalid(f"there is no message {message_id!r}")
+    return message
+
+
+def begin_turn(tx: Transaction, session: Session, root: Message, *, by_person: bool) -> None:
+    """Record the first claim of a root; it counts as self-started unless a person is in it (I6)."""
+    tx.execute(
+        "INSERT INTO turns (session_no, root_seq, began) VALUES (?, ?, ?)", (session.no, root.seq, tx.clock.wall())
+    )
+    counted = "0" if by_person else "self_started + 1"
+    tx.execute(f"UPDATE sessions SET turns = turns + 1, self_started = {counted} WHERE no = ?", (session.no,))
+
+
+def publish_results(tx: Transaction, session: Session, root: Message, *, only_staged: bool) -> None:
+    """Insert the result of every call of the turn that has none, in call order (O3, O4).
+
+    With `only_staged`, raises `PlanInvalid` if a call is not settled yet.
+    """
+    columns = "id, state, outcome, content, duration_s, metadata"
+    sql = f"SELECT {columns} FROM calls WHERE session_no = ? AND root_seq = ? AND published = 0 ORDER BY seq"
+    spent_s = 0.0
+    for call_id, state, outcome, content, duration_s, metadata in tx.select(sql, (session.no, root.seq)):
+        if state != CallState.SETTLED:
+            if only_staged:
+                raise PlanInvalid(f"O3: the call {call_id} is not settled")
+            outcome, content = _UNSTAGED[CallState(state)]
+        spent_s += duration_s or 0.0
+        _insert_result(tx, session, root, call_id, outcome, content, duration_s or 0.0, json.loads(metadata or "{}"))
+        settled = "state = 'settled', outcome = ?, published = 1, content = NULL, metadata = NULL"
+        tx.execute(f"UPDATE calls SET {settled} WHERE id = ?", (outcome, call_id))
+    if spent_s:
+        spend(tx, session, root, spent_s)
+
+
+def spend(tx: Transaction, session: Session, root: Message, seconds: float) -> None:
+    """Count time against the turn's budget (B4)."""
+    sql = "UPDATE turns SET spent_s = spent_s + ? WHERE session_no = ? AND root_seq = ?"
+    tx.execute(sql, (seconds, session.no, root.seq))
+
+
+def give_back(tx: Transaction, session: Session, *, clean: bool, max_attempts: int) -> tuple[Message, ...]:
+    """The worker is no more: its turn waits again, or ends when it was tried too often (C2). Return changed rows."""
+    tx.execute("UPDATE sessions SET epoch = NULL, worker = NULL WHERE no = ?", (session.no,))
+    turn = [row for row in queries.turn(tx.connection, session.no) if row.status is Status.PROCESSING]
+    if not turn:
+        return ()
+    root = stored(tx, turn[0].root_id or turn[0].id)
+    attempts = tx.one(
+        "UPDATE turns SET attempts = attempts + ? WHERE session_no = ? AND root_seq = ? RETURNING attempts",
+        (not clean, session.no, root.seq),
+    )
+    if attempts < max_attempts:
+        rows = tuple(tx.save(moved(message, Status.PENDING_AGENT, None)) for message in turn)
+    else:
+        rows = _give_up(tx, session, root, turn, attempts)
+    settle_stops(tx, session)
+    return rows
+
+
+def _give_up(
+    tx: Transaction, session: Session, root: Message, turn: list[Message], attempts: int
+) -> tuple[Message, ...]:
+    stop_reason = covering(tx, turn)
+    publish_results(tx, session, root, only_staged=False)
+    if stop_reason is not None:
+        return tuple(tx.save(moved(message, Status.INTERRUPTED, stop_reason)) for message in turn)
+    text = f"This could not be finished: {attempts} attempts broke off. Send it again if you like."
+    notice = notify(tx, session, text, root, reason=str(Reason.ATTEMPTS))
+    return (notice, *(tx.save(moved(message, Status.ERROR, Reason.ATTEMPTS)) for message in turn))
+
+
+def _insert_result(
+    tx: Transaction,
+    session: Session,
+    root: Message,
+    call_id: str,
+    outcome: str,
+    content: str,
+    duration_s: float,
+    metadata: dict[str, Any],
+) -> None:
+    call = stored(tx, call_id)
+    name = call.metadata["tool_name"]
+    facts = {"tool_name": name, "tool_call_id": call.metadata["tool_call_id"]}
+    tx.insert(
+        session,
+        role=Role.TOOL,
+        type=Type.TOOL_RESULT,
+        status=Status.RESPONDED,
+        sender=name,
+        content=content,
+        metadata={**metadata, **facts, "outcome": outcome, "duration_s": duration_s},
+        root=root,
+        parent_id=call_id,
+    )
+
+
+def with_late_attachments(message: Message) -> Message:
+    """Return the message with its expected attachments settled as late, named in its content (M8)."""
+    attachments = message.metadata.get("attachments", [])
+    late = [item for item in attachments if item.get("state") == "expected"]
+    if not late:
+        return message
+    settled = [{**item, "state": "late"} if item in late else item for item in attachments]
+    named = "".join(f"\n[attachment {item.get('filename', 'without a name')}: did not arrive in time]" for item in late)
+    return evolve(message, content=message.content + named, metadata={**message.metadata, "attachments": settled})

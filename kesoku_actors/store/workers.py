@@ -1,0 +1,88 @@
+"""Epochs and workers (C2): who may commit for a session, and what becomes of the rows of one who is gone."""
+
+from __future__ import annotations
+
+from kesoku_actors.protocol import Channel, Message
+from kesoku_actors.store import queries
+from kesoku_actors.store.port import (
+    BeginEpoch,
+    DeadCall,
+    EpochBegun,
+    GiveBack,
+    Registered,
+    RegisterWorker,
+    StoreFault,
+    WorkerKey,
+)
+from kesoku_actors.store.sessions import mode_of
+from kesoku_actors.store.transaction import Session, Transaction
+from kesoku_actors.store.turns import give_back
+
+_DEFAULT_ATTEMPTS = GiveBack(key=WorkerKey(session_id="", epoch=0, worker=0), clean=False).max_attempts
+
+
+def begin_epoch(tx: Transaction, command: BeginEpoch) -> EpochBegun:
+    """Raise the epoch and give back what the workers of earlier ones held."""
+    epoch = tx.one("UPDATE meta SET value = value + 1 WHERE name = 'epoch' RETURNING value")
+    for (session_id,) in tx.select("SELECT id FROM sessions WHERE worker IS NOT NULL ORDER BY no"):
+        session = tx.session(session_id)
+        if command.channels is None or session.channel in command.channels:
+            give_back(tx, session, clean=command.clean, max_attempts=command.max_attempts)
+    tx.execute("DELETE FROM posts WHERE epoch < ?", (epoch - 1,))
+    return EpochBegun(
+        epoch=epoch,
+        runnable=queries.runnable(tx.connection, command.channels, tx.rules.max_self_started),
+        dead_calls=_dead_calls(tx, command.channels),
+    )
+
+
+def register(tx: Transaction, command: RegisterWorker) -> Registered:
+    """Make a worker the one of its session; what an earlier one left goes back first, as after a crash.
+
+    Raises `NotFound` for a session that is not there, `StoreFault` when the epoch is over.
+    """
+    key, session = command.key, tx.session(command.key.session_id)
+    epoch = tx.one("SELECT value FROM meta WHERE name = 'epoch'")
+    if key.epoch != epoch:
+        raise StoreFault(f"C2: the epoch {key.epoch} is over, it is {epoch} now; the worker ends")
+    if not is_registered(session, key):
+        give_back(tx, session, clean=False, max_attempts=_DEFAULT_ATTEMPTS)
+        tx.execute("DELETE FROM commits WHERE session_no = ?", (session.no,))
+        tx.execute("UPDATE sessions SET epoch = ?, worker = ? WHERE no = ?", (key.epoch, key.worker, session.no))
+    turn = queries.turn(tx.connection, session.no)
+    began = "SELECT began FROM turns WHERE session_no = ? AND root_seq = ?"
+    return Registered(
+        channel=session.channel,
+        mode=mode_of(tx, session.channel),
+        waiting=queries.waiting(tx.connection, session.no),
+        returned=tuple(message.id for message in turn),
+        returned_began=tx.one(began, (session.no, turn[0].seq)) if turn else None,
+        stops=queries.stops(tx.connection, session.no, False),
+        self_started=session.self_started,
+    )
+
+
+def end_worker(tx: Transaction, command: GiveBack) -> tuple[Message, ...]:
+    """A worker ended: take its rows back, unless it is not the registered one any more."""
+    session = tx.find_session("id = ?", (command.key.session_id,))
+    if session is None or not is_registered(session, command.key):
+        return ()
+    return give_back(tx, session, clean=command.clean, max_attempts=command.max_attempts)
+
+
+def is_registered(session: Session, key: WorkerKey) -> bool:
+    """Return whether the commits of this worker are taken."""
+    return (session.epoch, session.worker) == (key.epoch, key.worker)
+
+
+def _dead_calls(tx: Transaction, channels: tuple[Channel, ...] | None) -> tuple[DeadCall, ...]:
+    sql = (
+        "SELECT c.id, s.id, s.chatbot_id, s.channel_id, c.pid, c.process_start FROM calls c"
+        " JOIN sessions s ON s.no = c.session_no WHERE c.published = 0 AND c.state = 'started' AND c.life != ?"
+        " ORDER BY c.seq"
+    )
+    return tuple(
+        DeadCall(call_id=call_id, session_id=session_id, pid=pid, process_start=process_start)
+        for call_id, session_id, chatbot_id, channel_id, pid, process_start in tx.select(sql, (tx.life,))
+        if channels is None or Channel(chatbot_id=chatbot_id, channel_id=channel_id) in channels
+    )
