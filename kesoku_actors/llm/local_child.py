@@ -82,8 +82,8 @@ class Words:
     last: bytes = b""
 
 
-async def run_server(options: ChildOptions, *, task_status: trio.TaskStatus[Running]) -> None:
-    """Start a server, report it once it listens, and return when it has died.
+async def run_server(options: ChildOptions, *, task_status: trio.TaskStatus[Running]) -> str:
+    """Start a server, report it once it listens, and return its obituary when it has died.
 
     Raises `ProviderError` when it dies before it listens, with the first error it printed.
     """
@@ -117,8 +117,9 @@ async def run_server(options: ChildOptions, *, task_status: trio.TaskStatus[Runn
             raise ProviderError(
                 f"the local model {options.model_path} could not be started: {_obituary(process.returncode, words)}",
                 remedy=Remedy.TELL,
-                kind="local_start",
+                kind="start",
             )
+        return running.obituary
 
 
 async def _introduce(process: trio.Process, options: ChildOptions, hostname: str, key: str) -> str:

@@ -8,7 +8,6 @@ import signal
 import stat
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import httpx2
@@ -34,11 +33,7 @@ def options(smollm2):
 
 
 async def start(nursery: trio.Nursery, options: ChildOptions) -> Running:
-    return await nursery.start(partial(_life, options))
-
-
-async def _life(options: ChildOptions, *, task_status: trio.TaskStatus[Running]) -> None:
-    await run_server(options, task_status=task_status)
+    return await nursery.start(run_server, options)
 
 
 def client(running: Running, key: str) -> httpx2.AsyncClient:
@@ -136,7 +131,6 @@ async def test_a_socket_path_too_long_for_the_system_falls_back_to_the_loopback_
 
 PARENT = """
 import sys, trio
-from functools import partial
 from pathlib import Path
 from kesoku_actors.llm.local_child import ChildOptions, run_server
 options = ChildOptions(model_path=Path(sys.argv[1]), model_name="m", context_size=512, threads=1, cache_ram_mib=16,
