@@ -12,6 +12,13 @@ _VERSION = ("--version", "-V")
 
 def main() -> int:
     """Run the command line of this process and return its exit code."""
+    try:
+        return _answer()
+    except KeyboardInterrupt:  # while the first modules are imported; `run` deals with every later one
+        return 130
+
+
+def _answer() -> int:
     arguments = sys.argv[1:]
     asked = " ".join(arguments) or "--help"
     # A shell that wants completions says so in a variable, whatever the arguments are.

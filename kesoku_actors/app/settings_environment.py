@@ -25,7 +25,7 @@ FALLBACKS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
 }
 """Tried in order. Claude's location has none: its models are in fewer places than the rest of the project."""
 
-PLACEHOLDERS: Final = frozenset({"your-api-key", "gcp-project-id", "discord-bot-token"})
+PLACEHOLDERS: Final = ("your-api-key", "gcp-project-id", "discord-bot-token")
 
 
 @frozen(kw_only=True)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from kesoku_actors.cli.configuration import config_option, settings_of
 from kesoku_actors.cli.exit_codes import exit_codes_help
+
+if TYPE_CHECKING:  # attrs and cattrs would cost every help text 0.1 s
+    from kesoku_actors.app.chat_request import ChatRequest, SessionsRequest
 
 
 @click.command("chat", epilog=exit_codes_help())
@@ -32,26 +36,38 @@ def command(
     Without PROMPT, or with "-", the prompt is read from standard input, up to 8 MiB of UTF-8. Ctrl-C stops the turn
     and waits for its end; once more, while tools run, ends them.
     """
+    request = request_of(prompt, config, session, latest=latest, listing=listing, llm=llm, json=json)
+    # The whole agent is imported only now: a request that cannot be taken is refused at once.
+    from kesoku_actors.app.chat import list_sessions, run_chat
+    from kesoku_actors.app.chat_request import ChatRequest
+
+    return run_chat(request) if isinstance(request, ChatRequest) else list_sessions(request)
+
+
+def request_of(
+    prompt: str | None,
+    config: str | None,
+    session: str | None,
+    *,
+    latest: bool = False,
+    listing: bool = False,
+    llm: str | None = None,
+    json: bool = False,
+) -> ChatRequest | SessionsRequest:
+    """Return what the options ask for. Raises `click.UsageError`, `ConfigError`, `NotFound`, `UsageError`."""
     if (session is not None) + latest + listing > 1:
         raise click.UsageError("-r, -z and -l exclude each other")
     if listing and prompt is not None:
         raise click.UsageError("-l takes no prompt")
-    settings = settings_of(config, {} if llm is None else {"agent.llm": llm})
-    is_tty = sys.stdout.isatty()
-    if listing:
-        from kesoku_actors.app.chat import list_sessions
-        from kesoku_actors.app.chat_request import SessionsRequest
 
-        return list_sessions(SessionsRequest(settings=settings, json=json, is_tty=is_tty))
-
-    from kesoku_actors.app.chat_request import ChatRequest, check_session_id
+    from kesoku_actors.app.chat_request import ChatRequest, SessionsRequest, check_session_id
     from kesoku_actors.cli.prompt_input import read_prompt
 
     if session is not None:
         check_session_id(session)
-    request = ChatRequest(
-        prompt=read_prompt(prompt), settings=settings, session=session, latest=latest, json=json, is_tty=is_tty
-    )
-    from kesoku_actors.app.chat import run_chat
-
-    return run_chat(request)
+    settings = settings_of(config, {} if llm is None else {"agent.llm": llm})
+    is_tty = sys.stdout.isatty()
+    if listing:
+        return SessionsRequest(settings=settings, json=json, is_tty=is_tty)
+    text = read_prompt(prompt)
+    return ChatRequest(prompt=text, settings=settings, session=session, latest=latest, json=json, is_tty=is_tty)

@@ -15,6 +15,8 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 
 import click
+from click.exceptions import Exit
+from click.shell_completion import shell_complete
 
 from kesoku_actors import __version__
 from kesoku_actors.cli.exit_codes import BROKEN_PIPE, BUG, STOPPED, UNWRITABLE, USAGE
@@ -22,6 +24,7 @@ from kesoku_actors.cli.table import COMMANDS, help_text
 from kesoku_actors.errors import KesokuError
 
 _PROGRAM = "kesoku-actors"
+_COMPLETION = "_KESOKU_ACTORS_COMPLETE"
 _CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
@@ -54,16 +57,19 @@ def run(arguments: Sequence[str]) -> int:
     group = click.version_option(__version__, "--version", "-V", message=f"{_PROGRAM} %(version)s")(
         _Commands(_PROGRAM, context_settings=_CONTEXT, no_args_is_help=False)
     )
+    if wanted := os.environ.get(_COMPLETION):
+        return shell_complete(group, {}, _PROGRAM, _COMPLETION, wanted)
     try:
-        code = group.main(args=list(arguments), prog_name=_PROGRAM, standalone_mode=False)
-    except SystemExit as leaving:  # click leaves so when it has answered a shell's completion
-        return leaving.code if isinstance(leaving.code, int) else 1
+        # Not `main()`: it swallows a broken pipe.
+        with group.make_context(_PROGRAM, list(arguments)) as context:
+            code = group.invoke(context)
+    except Exit as leaving:
+        code = leaving.exit_code
     except BaseException as error:
         code = _report(error)
-    try:
-        sys.stdout.flush()
-    except OSError as error:
-        return output_failed(error)
+    broken = _output_error()
+    if broken is not None:
+        return output_failed(broken)
     return code if isinstance(code, int) else 0
 
 
@@ -74,6 +80,15 @@ def output_failed(error: OSError) -> int:
     if isinstance(error, BrokenPipeError):
         return BROKEN_PIPE
     return _complain(f"standard output cannot be written: {error.strerror}", UNWRITABLE)
+
+
+def _output_error() -> OSError | None:
+    """Write out what standard output still holds; return why it takes no more, if so."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        return error
+    return None
 
 
 def _fill_standard_descriptors() -> None:
@@ -88,6 +103,8 @@ def _fill_standard_descriptors() -> None:
 
 def _report(error: BaseException) -> int:
     leaves = list(_leaves(error))
+    if any(isinstance(leaf, OSError) for leaf in leaves) and (broken := _output_error()) is not None:
+        return output_failed(broken)
     surprises = [leaf for leaf in leaves if not isinstance(leaf, _EXPECTED)]
     if surprises or os.environ.get("KESOKU_TRACEBACK") == "1":
         return _surprise(error, surprises[0] if surprises else leaves[0])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import tomlkit
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kesoku_actors.app.settings_lines import KeyPath, find_lines
@@ -89,6 +89,7 @@ values = st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dic
 documents = st.dictionaries(keys, values | st.lists(st.dictionaries(keys, values, max_size=3), max_size=3), max_size=4)
 
 
+@settings(deadline=None)
 @given(documents)
 def test_every_key_of_any_document_is_found_on_a_line_that_names_it(document: dict[str, Any]) -> None:
     text = tomlkit.dumps(document).replace("\r\n", "\n")
@@ -101,6 +102,7 @@ def test_every_key_of_any_document_is_found_on_a_line_that_names_it(document: di
             assert bare in written[line - 1]
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(["[t{0}]", "[[r]]", "[[r.s]]", "k{0} = '''\n\n'''", "x{0}.y = [\n1,\n]", "#", ""])))
 def test_hand_written_layouts_are_followed_line_by_line(pieces: list[str]) -> None:
     """Each numbered key is written once, so that its line can be read off the text."""
