@@ -12,7 +12,8 @@ cancellation, closes the connection at once (I2). Nothing is tried again here (P
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
 import httpx2
@@ -141,11 +142,12 @@ class OpenAIModel:
                 emit(piece)
             return
         events = EventReader()
-        async for chunk in response.aiter_bytes():
-            emit(_ALIVE)
-            _play(events.feed(chunk), stream, emit)
-            if stream.is_done:
-                return
+        async with _reading(response) as chunks:
+            async for chunk in chunks:
+                emit(_ALIVE)
+                _play(events.feed(chunk), stream, emit)
+                if stream.is_done:
+                    return
         _play(events.end(), stream, emit)
 
     async def _refusal(self, response: httpx2.Response) -> ProviderError:
@@ -161,11 +163,29 @@ def _play(events: list[str], stream: ChatStream, emit: Emit) -> None:
             emit(piece)
 
 
+@asynccontextmanager
+async def _reading(response: httpx2.Response) -> AsyncGenerator[AsyncIterator[bytes], None]:
+    """Give the chunks of a body, and see to the end of the iteration when it is left early.
+
+    The iterator is a stack of generators. Closing the outermost would leave the others to the garbage collector; a
+    cancelled read unwinds them from the innermost, where the connection is closed.
+    """
+    chunks = response.aiter_bytes()
+    try:
+        yield chunks
+    finally:
+        with trio.CancelScope() as scope, suppress(httpx2.HTTPError, httpx2.StreamError):
+            scope.cancel()
+            async for _ in chunks:
+                pass
+
+
 async def _bounded(response: httpx2.Response, limit: int) -> bytes:
     """Return the body, cut at `limit` bytes."""
     body = bytearray()
-    async for chunk in response.aiter_bytes():
-        body += chunk
-        if len(body) >= limit:
-            break
+    async with _reading(response) as chunks:
+        async for chunk in chunks:
+            body += chunk
+            if len(body) >= limit:
+                break
     return bytes(body[:limit])

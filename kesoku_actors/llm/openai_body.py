@@ -113,7 +113,9 @@ class _Talk:
             case ((Role.USER | Role.SYSTEM), _):
                 self.finish_answer()
                 self.say(_spoken(row))
-            case _:  # thoughts are not sent, results were taken by their parents
+            case Role.TOOL, _:  # its content was taken by its call
+                self.finish_answer()
+            case _:  # a thought
                 pass
 
     def say(self, text: str) -> None:
