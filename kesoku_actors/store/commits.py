@@ -52,7 +52,8 @@ from kesoku_actors.store.workers import is_registered
 
 _PEOPLE_BEFORE: Final = (
     "SELECT id FROM messages WHERE session_no = ? AND status IN ('pending_agent', 'processing')"
-    " AND root_seq IS NULL AND role = 'user' AND seq < ? ORDER BY seq"
+    " AND root_seq IS NULL AND role = 'user' AND seq < ?"
+    " AND NOT EXISTS (SELECT 1 FROM covers WHERE message_id = messages.id AND ended IS NULL) ORDER BY seq"
 )
 
 
@@ -98,6 +99,8 @@ def _carry_out(tx: Transaction, session: Session, command: Commit, root: Message
             publish_results(tx, session, root, only_staged=command.results is ResultMode.PUBLISH)
     for ending in command.ends:
         end(tx, ending, root)
+    if root is not None:
+        _check_ended_whole(tx, session, command, root)
     adopted = [take(tx, session, taking, root) for taking in command.adopt if root is not None]
     if any(message.is_person for message in adopted):
         tx.execute("UPDATE sessions SET self_started = 0 WHERE no = ?", (session.no,))
@@ -110,6 +113,16 @@ def _carry_out(tx: Transaction, session: Session, command: Commit, root: Message
 
 _NEVER: Final = 1 << 31
 """More attempts than there will be: a turn given back in order is not given up."""
+
+
+def _check_ended_whole(tx: Transaction, session: Session, command: Commit, root: Message) -> None:
+    """A turn ends with all its messages (I5), and every call of it has its result by then (O4)."""
+    if all(ending.message_id != root.id for ending in command.ends):
+        return
+    if any(message.root_id == root.id for message in queries.turn(tx.connection, session.no)):
+        raise PlanInvalid(f"I5: the turn {root.id} ends without some of its messages")
+    if queries.calls(tx.connection, session.no, root.seq):
+        raise PlanInvalid(f"O4: the turn {root.id} ends with calls that have no result")
 
 
 def _claim(tx: Transaction, session: Session, command: Commit) -> None:

@@ -69,6 +69,7 @@ def open_store(
     if tuple(int(part) for part in apsw.sqlite_lib_version().split(".")) < MIN_SQLITE:
         wanted = ".".join(map(str, MIN_SQLITE))
         raise StoreUnusable(f"SQLite {apsw.sqlite_lib_version()} is too old, {wanted} is needed: install apsw anew")
+    path = path.resolve()
     _check_path(path)
     with owned(path):
         _make_or_look(path)

@@ -98,8 +98,9 @@ def withdraw(tx: Transaction, command: WithdrawMessage) -> bool:
     message = tx.get(command.message_id)
     if message is None or not _is_untaken(message):
         return False
-    tx.remove(message)
-    settle_stops(tx, tx.session(message.session_id))
+    session = tx.session(message.session_id)
+    tx.remove(session, [message.id])
+    settle_stops(tx, session)
     return True
 
 

@@ -37,6 +37,15 @@ _MESSAGES = f"SELECT {MESSAGE_COLUMNS} FROM messages m JOIN sessions s ON s.no =
 _INFO = "SELECT id, chatbot_id, channel_id, state, created, last_activity, turns, title FROM sessions"
 _STOPS = f"SELECT {STOP_COLUMNS} FROM stops t JOIN sessions s ON s.no = t.session_no"
 
+# A returned turn, a waiting person's message, a waiting message that a stop covers, or, while the session is open and
+# within the bound, a waiting notice that wakes.
+_RUNNABLE = (
+    "SELECT s.id, s.chatbot_id, s.channel_id FROM messages m JOIN sessions s ON s.no = m.session_no"
+    " WHERE m.status IN ('pending_agent', 'processing') AND (m.root_seq IS NOT NULL OR m.role = 'user'"
+    " OR EXISTS (SELECT 1 FROM covers WHERE message_id = m.id AND ended IS NULL)"
+    " OR (s.state = 'open' AND s.self_started < ? AND json_extract(m.metadata, '$.wakes')))"
+)
+
 
 @frozen(kw_only=True)
 class SessionHistory:
@@ -178,24 +187,18 @@ def last_seen(connection: apsw.Connection, channel: Channel) -> str | None:
 def runnable(
     connection: apsw.Connection, channels: tuple[Channel, ...] | None, max_self_started: int
 ) -> tuple[str, ...]:
-    """Return the sessions that a worker can be started for (I6), in the order of their oldest open message.
-
-    That is one with a returned turn, a waiting person's message, a waiting message that a stop covers, or, while
-    it is open and within the bound, a waiting notice that wakes.
-    """
-    sql = (
-        "SELECT s.id, s.chatbot_id, s.channel_id FROM messages m JOIN sessions s ON s.no = m.session_no"
-        " WHERE m.status IN ('pending_agent', 'processing') AND (m.root_seq IS NOT NULL OR m.role = 'user'"
-        " OR EXISTS (SELECT 1 FROM covers WHERE message_id = m.id AND ended IS NULL)"
-        " OR (s.state = 'open' AND s.self_started < ? AND json_extract(m.metadata, '$.wakes')))"
-        " GROUP BY s.no ORDER BY min(m.seq)"
-    )
-    rows = select(connection, sql, (max_self_started,))
+    """Return the sessions that a worker can be started for (I6), in the order of their oldest open message."""
+    rows = select(connection, f"{_RUNNABLE} GROUP BY s.no ORDER BY min(m.seq)", (max_self_started,))
     return tuple(
         id
         for id, chatbot_id, channel_id in rows
         if channels is None or Channel(chatbot_id=chatbot_id, channel_id=channel_id) in channels
     )
+
+
+def is_runnable(connection: apsw.Connection, no: int | None, max_self_started: int) -> bool:
+    """Return whether a worker can be started for one session (I6)."""
+    return first(connection, f"{_RUNNABLE} AND m.session_no = ? LIMIT 1", (max_self_started, no)) is not None
 
 
 def calls(connection: apsw.Connection, no: int, root_seq: int) -> tuple[OpenCall, ...]:

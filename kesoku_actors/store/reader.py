@@ -83,7 +83,7 @@ class Reader:
 
     async def is_runnable(self, session_id: str) -> bool:
         """Return whether a worker can be started for this session (I6)."""
-        return session_id in await self.runnable()
+        return await self._of_session(queries.is_runnable, session_id, self.rules.max_self_started)
 
     async def calls(self, root_id: str) -> tuple[OpenCall, ...]:
         """Return the calls of a turn that have no result yet, in call order."""

@@ -56,11 +56,7 @@ def wipe_session(tx: Transaction, command: WipeSession) -> int:
     if session is None or session.state is not SessionState.CLOSED:
         return 0
     ids = [id for (id,) in tx.select("SELECT id FROM messages WHERE session_no = ? ORDER BY seq", (session.no,))]
-    for message_id in ids:
-        message = tx.get(message_id)
-        if message is not None:
-            tx.remove(message)
-            tx.execute("DELETE FROM chunks WHERE message_id = ?", (message_id,))
+    tx.remove(session, ids)
     settle_stops(tx, session)
     tx.execute("DELETE FROM covers WHERE stop_seq IN (SELECT seq FROM stops WHERE session_no = ?)", (session.no,))
     for table in _TABLES_OF_SESSION:

@@ -8,7 +8,7 @@ that fails leaves no trace.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import apsw
@@ -35,7 +35,6 @@ _SESSION = "SELECT no, id, chatbot_id, channel_id, state, self_started, epoch, w
 _MESSAGE = f"SELECT {MESSAGE_COLUMNS} FROM messages m JOIN sessions s ON s.no = m.session_no WHERE m.id = ?"
 _INSERT = "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _ACTIVITY = "UPDATE sessions SET last_activity = max(last_activity, ?) WHERE no = ? RETURNING last_activity"
-_REMOVE = "DELETE FROM messages WHERE seq = ?"
 _SAVE = "UPDATE messages SET rev = ?, status = ?, content = ?, metadata = ? WHERE seq = ?"
 _ROOT = (
     "UPDATE messages SET rev = ?, status = ?, content = ?, metadata = ?, root_id = ?, root_seq = ?, place = ?"
@@ -225,14 +224,16 @@ class Transaction:
         self.execute(_ROOT, (*values, message.seq))
         return self._saved(message)
 
-    def remove(self, message: Message) -> None:
-        """Delete a row; its tombstone stays for cursors (B1)."""
-        rev = self.tick()
-        self.execute(_REMOVE, (message.seq,))
-        self.execute("INSERT INTO removed VALUES (?, ?, ?)", (rev, message.id, message.session_id))
-        self.execute("UPDATE covers SET ended = 'gone' WHERE message_id = ? AND ended IS NULL", (message.id,))
-        self.changes.messages.pop(message.id, None)
-        self.changes.removed.append((message.id, message.session_id, rev))
+    def remove(self, session: Session, message_ids: Sequence[str]) -> None:
+        """Delete rows with the parts of their deliveries; their tombstones stay for cursors (B1)."""
+        for message_id in message_ids:
+            rev = self.tick()
+            self.execute("DELETE FROM messages WHERE id = ?", (message_id,))
+            self.execute("DELETE FROM chunks WHERE message_id = ?", (message_id,))
+            self.execute("INSERT INTO removed VALUES (?, ?, ?)", (rev, message_id, session.id))
+            self.execute("UPDATE covers SET ended = 'gone' WHERE message_id = ? AND ended IS NULL", (message_id,))
+            self.changes.messages.pop(message_id, None)
+            self.changes.removed.append((message_id, session.id, rev))
 
     def _saved(self, message: Message) -> Message:
         if message.status in ENDED:
