@@ -137,7 +137,7 @@ class Broadcaster:
         if latch := self.latches.of(stop.session_id):
             latch.stop_stored(stop)
         session = await self.reader.session(stop.session_id)
-        channel = session and Channel(chatbot_id=session.chatbot_id, channel_id=session.channel_id)
+        channel = Channel(chatbot_id=session.chatbot_id, channel_id=session.channel_id) if session else None
         event: Event
         if stop.done:
             ended, answered = await self.reader.stop_outcome(stop.seq)

@@ -1,4 +1,25 @@
 """Sessions at work: the dispatcher, one worker a session, and the pure turn machine.
 
 * `vocabulary`: events and effects of the turn machine
+* `turn` (with `turn_*`): the machine itself, pure
+* `history`: what the model reads, in order, pure
+* `worker`: feeds the machine and performs its effects
+* `dispatcher`: starts one worker for each session that has work
 """
+
+from kesoku_actors.session.dispatcher import DispatcherParts, Exits, dispatcher
+from kesoku_actors.session.history import History
+from kesoku_actors.session.turn import TurnLimits
+from kesoku_actors.session.worker import Brain, WorkerEnd, WorkerParts, worker
+
+__all__ = [
+    "Brain",
+    "DispatcherParts",
+    "Exits",
+    "History",
+    "TurnLimits",
+    "WorkerEnd",
+    "WorkerParts",
+    "dispatcher",
+    "worker",
+]

@@ -42,8 +42,6 @@ class DispatcherParts:
     """The channels this process works for (C2); none: all."""
     end_survivors: Callable[[Sequence[DeadCall]], Awaitable[None]]
     """Ends processes that an earlier life left behind, or names them (C3)."""
-    was_clean: Callable[[], bool]
-    """Whether the epoch before this one ended in order."""
     grace_s: float
     """How long a worker may take to end in order (C7)."""
 
@@ -134,7 +132,8 @@ async def dispatcher(cell: Cell[None], *, parts: DispatcherParts) -> None:
     gateway = worker_parts.gateway
     head = await gateway.reader.head()
     async with aclosing(gateway.listen(statuses=WAITS, hints=False, label="dispatcher", after=head)) as waiting:
-        begun = await gateway.store.begin_epoch(BeginEpoch(clean=parts.was_clean(), channels=parts.channels))
+        # A row that is still claimed was not given back, so its worker did not end in order.
+        begun = await gateway.store.begin_epoch(BeginEpoch(clean=False, channels=parts.channels))
         await _settle_dead(parts, begun.dead_calls)
         crew = Crew(parts=parts, epoch=begun.epoch)
         for session_id in begun.runnable:
@@ -150,7 +149,8 @@ async def dispatcher(cell: Cell[None], *, parts: DispatcherParts) -> None:
 async def _settle_dead(parts: DispatcherParts, calls: Sequence[DeadCall]) -> None:
     """A started call whose run is gone never runs again: unknown, once (C3)."""
     tools, store = parts.worker_parts.tools, parts.worker_parts.gateway.store
-    dead = [call for call in calls if not tools.runs(call.call_id)]
+    alive = {run.call_id for run in tools.statistics().running}
+    dead = [call for call in calls if call.call_id not in alive]
     await parts.end_survivors(dead)
     for call in dead:
         outcome = StageOutcome(

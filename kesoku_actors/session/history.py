@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from attrs import define, field
 
-from kesoku_actors.llm import StepContent
+from kesoku_actors.llm.port import StepContent
 from kesoku_actors.protocol import LEAVES, Message, Role, StoredStep
 from kesoku_actors.store import Commit, Committed
 

@@ -13,12 +13,13 @@ from functools import partial
 from pathlib import Path
 
 import trio
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from kesoku_actors.actors import Cell
 from kesoku_actors.clock import World
 from kesoku_actors.gateway import Gateway
-from kesoku_actors.llm import Piece, Provider, ProviderError, ProviderGate, Request, infer_once
+from kesoku_actors.llm.gate import ProviderGate, infer_once
+from kesoku_actors.llm.port import Piece, Provider, ProviderError, Request
 from kesoku_actors.log import Logger
 from kesoku_actors.prompt import PromptContext, PromptLayer, system_prompt
 from kesoku_actors.protocol import (
@@ -65,7 +66,7 @@ class WorkerParts:
     parallel_tools: int
     world: World
     log: Logger
-    record: Callable[[str, v.Event, tuple[v.Effect, ...]], None] = lambda _session, _event, _effects: None
+    record: Callable[[str, v.Event, tuple[v.Effect, ...]], None] | None = None
     """Hears every event and its effects, for the live check."""
 
 
@@ -127,7 +128,7 @@ async def worker(cell: Cell[None], *, key: WorkerKey, parts: WorkerParts, ended:
     """Work on one session until nothing is left that can become a turn, then call `ended` and return."""
     inlet = Inlet()
     detach_latch = parts.gateway.latches.attach(key.session_id, inlet)
-    detach_sink = parts.tools.attach(key.session_id, inlet.tool)
+    parts.tools.attach(key.session_id, inlet.tool)
     try:
         register = partial(parts.gateway.store.register, RegisterWorker(key=key))
         registered = await until_answered(register, parts.log, "register")
@@ -152,7 +153,8 @@ async def worker(cell: Cell[None], *, key: WorkerKey, parts: WorkerParts, ended:
             clean: bool | None = None
             while clean is None:
                 state, effects = step(state, event)
-                parts.record(key.session_id, event, effects)
+                if parts.record is not None:
+                    parts.record(key.session_id, event, effects)
                 hands.tell(event)
                 for effect in effects:
                     if isinstance(effect, v.Finish):
@@ -162,12 +164,12 @@ async def worker(cell: Cell[None], *, key: WorkerKey, parts: WorkerParts, ended:
                 if clean is None:
                     event = await inlet.next()
             detach_latch()
-            detach_sink()
+            parts.tools.detach(key.session_id)
             ended(WorkerEnd(clean=clean, again=bool(inlet.events)))
             nursery.cancel_scope.cancel()
     finally:
         detach_latch()
-        detach_sink()
+        parts.tools.detach(key.session_id)
 
 
 async def _load(gateway: Gateway, session_id: str) -> History:
@@ -248,7 +250,7 @@ class Hands:
             small_model=(provider.context_tokens or 1_000_000) < 8_192,
         )
         self.request = Request(
-            inference_id=parts.world.ids(),
+            inference_id="",  # given when the model is called
             session_id=self.key.session_id,
             system=system_prompt(parts.layers, context),
             history=tuple(history.rows),
@@ -260,7 +262,8 @@ class Hands:
 
     async def _infer(self, effect: v.CallModel) -> None:
         assert self.request is not None
-        parts, brain, request = self.parts, self.brain, self.request
+        parts, brain = self.parts, self.brain
+        request = evolve(self.request, inference_id=effect.inference_id)
         begun = parts.world.clock.monotonic()
         offsets = dict.fromkeys(DeltaKind, 0)
 
@@ -287,7 +290,7 @@ class Hands:
         scope = self.inferences[effect.ticket]
         with scope:
             try:
-                reply = await infer_once(brain.provider, brain.gate, request, emit, clock=parts.world.clock)
+                reply = await infer_once(brain.provider, brain.gate, request, emit)
                 event = v.ModelFinished(effect.ticket, reply, spent())
             except ProviderError as error:
                 parts.log.warning("inference failed", session=self.key.session_id, kind=error.kind, error=str(error))

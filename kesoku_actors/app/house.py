@@ -1,0 +1,172 @@
+"""The supervision tree as data, and the faces over it.
+
+`build_house` makes every mailbox first, so that faces exist before an actor runs, then the tree:
+
+::
+
+    root                one_for_one
+    |-- store           its faults are typed replies; its restart ends no tool
+    |-- tools           one temporary child per call, long grace
+    |-- providers       one_for_one: a gate per model
+    `-- broker          rest_for_one
+        |-- gateway     the broadcaster
+        |-- agents      one_for_all: each start is a new epoch, and no worker outlives its dispatcher's
+        |   |-- workers     dynamic
+        |   `-- dispatcher
+        `-- edges       one_for_one: adapters and servers
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from attrs import field, frozen
+
+from kesoku_actors.actors import ChildSpec, Dynamic, DynamicSpec, Mailbox, Strategy, SupervisorSpec
+from kesoku_actors.app.journal import StoreJournal
+from kesoku_actors.app.workspaces import workspace_folder
+from kesoku_actors.clock import World
+from kesoku_actors.gateway import Broadcaster, BroadcastMessage, Gateway, Latches, Publisher, Subscriptions
+from kesoku_actors.llm.gate import provider_actor
+from kesoku_actors.log import Logger
+from kesoku_actors.prompt import PromptLayer
+from kesoku_actors.protocol import Channel
+from kesoku_actors.session import Brain, DispatcherParts, Exits, TurnLimits, WorkerParts, dispatcher
+from kesoku_actors.session.vocabulary import Effect, Event
+from kesoku_actors.store import (
+    Command,
+    DeadCall,
+    Store,
+    StoreDamaged,
+    StoreInUse,
+    StoreOptions,
+    StoreUnusable,
+    open_reader,
+    store_actor,
+)
+from kesoku_actors.tools import ToolOptions, ToolRegistry, Tools
+
+HOPELESS = (StoreDamaged, StoreInUse, StoreUnusable)
+"""Faults of the store that no restart of an actor can help (C6, C8)."""
+STAGING_S = 15.0
+"""What a worker gets beyond that to publish, or give its turn back."""
+
+EdgesFor = Callable[[Gateway], Sequence[ChildSpec]]
+
+
+@frozen(kw_only=True)
+class Plan:
+    """What a run is composed of; every field is a value or a function, nothing runs yet."""
+
+    store: StoreOptions
+    sessions_dir: Path
+    world: World
+    log: Logger
+    brains: tuple[Brain, ...]
+    """Every model that may answer; each gets a gate."""
+    brain_for: Callable[[Channel], Brain]
+    registry: ToolRegistry
+    layers: tuple[PromptLayer, ...]
+    limits: TurnLimits
+    tool_options: ToolOptions = field(factory=ToolOptions)
+    resume_within_s: float = 86_400.0
+    parallel_tools: int = 4
+    channels: tuple[Channel, ...] | None = None
+    """The channels this process works for; none: all."""
+    end_survivors: Callable[[Sequence[DeadCall]], Awaitable[None]]
+    edges: EdgesFor = lambda _gateway: ()
+    provider_children: tuple[ChildSpec, ...] = ()
+    grace_s: float = 180.0
+    """What started tools get to finish when the program stops (C7)."""
+    record: Callable[[str, Event, tuple[Effect, ...]], None] | None = None
+
+
+@frozen(kw_only=True)
+class House:
+    """The tree, and the faces over it that live as long as it."""
+
+    spec: SupervisorSpec
+    gateway: Gateway
+    tools: Tools
+    store: Store
+
+
+def build_house(plan: Plan) -> House:
+    """Return the tree of a run and its faces. Nothing runs before the tree is given to `run_system`."""
+    world, log = plan.world, plan.log
+    announcements: Mailbox[BroadcastMessage] = Mailbox("gateway", capacity=4096)
+    publisher = Publisher(ref=announcements.ref)
+    commands: Mailbox[Command] = Mailbox("store", capacity=1024)
+    store = Store(commands.ref, open_reader(plan.store))
+    subscriptions, latches = Subscriptions(), Latches()
+    gateway = Gateway(
+        store=store,
+        subscriptions=subscriptions,
+        latches=latches,
+        broadcaster=announcements.ref,
+        world=world,
+    )
+    broadcaster = Broadcaster(subscriptions=subscriptions, latches=latches, publisher=publisher, reader=store.reader)
+    tools = Tools(registry=plan.registry, journal=StoreJournal(store), clock=world.clock, options=plan.tool_options)
+    exits = Exits()
+    workers = Dynamic("workers", on_exit=exits.put)
+    dispatcher_parts = DispatcherParts(
+        workers=workers,
+        exits=exits,
+        worker_parts=WorkerParts(
+            gateway=gateway,
+            tools=tools,
+            registry=plan.registry,
+            layers=plan.layers,
+            brain_for=plan.brain_for,
+            workspace_for=partial(workspace_folder, plan.sessions_dir),
+            limits=plan.limits,
+            resume_within_s=plan.resume_within_s,
+            parallel_tools=plan.parallel_tools,
+            world=world,
+            log=log,
+            record=plan.record,
+        ),
+        channels=plan.channels,
+        end_survivors=plan.end_survivors,
+        grace_s=plan.grace_s + STAGING_S,
+    )
+    gates = tuple(
+        ChildSpec(id=brain.gate.name, start=partial(provider_actor, gate=brain.gate), mailbox=brain.gate.mailbox)
+        for brain in plan.brains
+    )
+    agents = SupervisorSpec(
+        id="agents",
+        strategy=Strategy.ONE_FOR_ALL,
+        children=(
+            DynamicSpec(id="workers", dynamic=workers, fatal=HOPELESS),
+            ChildSpec(id="dispatcher", start=partial(dispatcher, parts=dispatcher_parts), fatal=HOPELESS),
+        ),
+    )
+    broker = SupervisorSpec(
+        id="broker",
+        strategy=Strategy.REST_FOR_ONE,
+        children=(
+            ChildSpec(id="gateway", start=broadcaster.run, mailbox=announcements, fatal=HOPELESS),
+            agents,
+            SupervisorSpec(id="edges", children=tuple(plan.edges(gateway))),
+        ),
+    )
+    root = SupervisorSpec(
+        id="root",
+        children=(
+            ChildSpec(
+                id="store",
+                start=partial(store_actor, options=plan.store, world=world, publish=publisher),
+                mailbox=commands,
+                shutdown_s=30.0,
+                fatal=HOPELESS,
+            ),
+            tools.spec(),
+            SupervisorSpec(id="providers", children=(*gates, *plan.provider_children)),
+            broker,
+        ),
+    )
+    return House(spec=root, gateway=gateway, tools=tools, store=store)

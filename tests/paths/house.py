@@ -1,0 +1,137 @@
+"""A whole daemon for tests: the real tree over a real SQLite file, with a scripted model and an autojump clock.
+
+The store is inline (no threads), tools are functions on trio, so that every path can be played in no time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import trio
+from attrs import define, evolve
+
+from kesoku_actors.actors import System, run_system
+from kesoku_actors.app.house import House, Plan, build_house
+from kesoku_actors.clock import Clock, seeded_world
+from kesoku_actors.gateway import Gateway
+from kesoku_actors.llm.gate import ProviderGate
+from kesoku_actors.llm.scripted import Inference, Scenario, ScriptedModel
+from kesoku_actors.log import Logger
+from kesoku_actors.prompt import BUILT_IN
+from kesoku_actors.protocol import Changed, Channel, Event, Inbound, Message
+from kesoku_actors.session import Brain, TurnLimits
+from kesoku_actors.session.vocabulary import Effect
+from kesoku_actors.session.vocabulary import Event as MachineEvent
+from kesoku_actors.store import DeadCall, Durability, Posted, StoreOptions
+from kesoku_actors.tools import ToolRegistry
+
+ROOM = Channel(chatbot_id="test", channel_id="room")
+
+
+async def no_survivors(_calls: Sequence[DeadCall]) -> None:
+    await trio.lowlevel.checkpoint()
+
+
+def trio_clock() -> Clock:
+    """Wall and monotonic readings of the (mock) clock of the run."""
+    return Clock(wall=lambda: 1_700_000_000 + trio.current_time() % 1_000_000, monotonic=trio.current_time)
+
+
+@define
+class Home:
+    """A running daemon and what tests ask of it."""
+
+    house: House
+    system: System
+    model: ScriptedModel
+    record: list[tuple[str, MachineEvent, tuple[Effect, ...]]]
+    channel: Channel = ROOM
+
+    @property
+    def gateway(self) -> Gateway:
+        return self.house.gateway
+
+    async def say(self, content: str, **changes: Any) -> Message:
+        """Post as a person; return the stored message."""
+        inbound = Inbound(
+            chatbot_id=self.channel.chatbot_id, channel_id=self.channel.channel_id, content=content, sender="Ada"
+        )
+        reply = await self.gateway.post(evolve(inbound, **changes))
+        assert isinstance(reply, Posted)
+        return reply.message
+
+    async def until(self, wanted: Callable[[Message], bool]) -> Message:
+        """Wait for a row, in the past or the future, that is as wanted."""
+        async with aclosing(self.gateway.listen(after=0, hints=False)) as events:
+            async for event in events:
+                if isinstance(event, Changed) and wanted(event.message):
+                    return event.message
+        raise AssertionError("listening does not end")
+
+    async def ended(self, message: Message) -> Message:
+        """Wait until a message's work is over."""
+        return await self.until(lambda row: row.id == message.id and row.has_ended)
+
+    async def hint(self, wanted: Callable[[Event], bool]) -> Event:
+        """Wait for a hint from now on."""
+        async with aclosing(self.gateway.listen()) as events:
+            async for event in events:
+                if wanted(event):
+                    return event
+        raise AssertionError("listening does not end")
+
+    async def rows(self, session_id: str) -> tuple[Message, ...]:
+        return (await self.gateway.history(session_id)).messages
+
+    def prompts(self) -> list[list[str]]:
+        """What each inference so far was asked, as texts."""
+        return [[row.content for row in request.history] for request in self.model.requests]
+
+
+@asynccontextmanager
+async def at_home(
+    folder: Path,
+    inferences: Sequence[Inference] = (),
+    *,
+    tools: Sequence[Callable[..., Any]] = (),
+    scenario: Scenario | None = None,
+    seed: int = 1,
+    log: Logger | None = None,
+    **changes: Any,
+) -> AsyncIterator[Home]:
+    """Run a daemon on the store in `folder`; a second run on the same folder is a restart."""
+    model = ScriptedModel(scenario or Scenario(inferences=tuple(inferences)))
+    brain = Brain(provider=model, gate=ProviderGate.of(model))
+    registry = ToolRegistry()
+    for tool in tools:
+        registry.add(tool, owner="test")
+    record: list[tuple[str, MachineEvent, tuple[Effect, ...]]] = []
+    plan = Plan(
+        store=StoreOptions(path=folder / "kesoku.db", durability=Durability.NORMAL),
+        sessions_dir=folder / "sessions",
+        world=seeded_world(seed, trio_clock()),
+        log=log or Logger(sink=lambda _entry: None, wall=trio.current_time),
+        brains=(brain,),
+        brain_for=lambda _channel: brain,
+        registry=registry,
+        layers=BUILT_IN,
+        limits=TurnLimits(),
+        end_survivors=no_survivors,
+        record=lambda session, event, effects: record.append((session, event, effects)),
+    )
+    house = build_house(evolve(plan, **changes))
+    async with run_system(house.spec) as system:
+        yield Home(house=house, system=system, model=model, record=record)
+
+
+def texts(rows: Sequence[Message]) -> list[str]:
+    return [row.content for row in rows]
+
+
+def statuses(rows: Sequence[Message]) -> list[tuple[str, str]]:
+    return [(row.role.value, row.status.value) for row in rows]
+
+
