@@ -81,7 +81,7 @@ allowlist_patterns = [
   "^ls",
   "",
 ]
-forbidden_patterns = ["(", "a*"]
+forbidden_patterns = ["("]
 [[discord.channels]]
 channels = ["a"]
 [[discord.channels]]
@@ -99,10 +99,9 @@ input = "1"
         "config.toml:7: agent.max_turn_seconds: must be from 0.001 to 31,536,000, not nan",
         "config.toml:8: agent.failover[2]: must be a string in quotes, not a whole number",
         "config.toml:9: agent.timeout_s: unknown key here, did you mean 'shell.timeout_s'?",
-        "config.toml:13: shell.allowlist_patterns[2]: an empty pattern matches every command; remove it",
-        "config.toml:15: shell.forbidden_patterns[1]: is not a regular expression:"
+        "config.toml:13: shell.allowlist_patterns[2]: an empty pattern would fit every command; take it out",
+        "config.toml:15: shell.forbidden_patterns[1]: the pattern '(' is not a regular expression:"
         " missing ), unterminated subpattern at position 0",
-        "config.toml:15: shell.forbidden_patterns[2]: matches the empty text, and so every command",
         "config.toml:18: discord.channels[2].channels: is missing",
         "config.toml:19: discord.channels[2].chanels: unknown key, did you mean 'channels'?",
         'config.toml:20: prices."gpt-4.1".output: is missing',
@@ -143,6 +142,14 @@ def test_a_section_that_is_no_table_is_refused(refuse: Refuse, section: str) -> 
 def test_nothing_is_coerced_and_no_limit_is_nonsense(refuse: Refuse, line: str, problem: str) -> None:
     [found] = refuse(f"[agent]\n{line}\n")
     assert found == f"config.toml:2: agent.{line.split(' =')[0]}: {problem}"
+
+
+@pytest.mark.parametrize("pattern", ["a*", "(?=rm)", r"(.)\1", "x{2000}"])
+def test_a_pattern_that_cannot_judge_a_command_in_linear_time_is_refused_at_its_line(
+    refuse: Refuse, pattern: str
+) -> None:
+    [problem] = refuse(f"[shell]\nblocklist_patterns = [\n  '^rm',\n  '{pattern}',\n]\n")
+    assert problem.startswith("config.toml:4: shell.blocklist_patterns[2]: ")
 
 
 @pytest.mark.parametrize(
