@@ -23,7 +23,7 @@ from kesoku_actors.log import Logger
 from kesoku_actors.prompt import BUILT_IN
 from kesoku_actors.protocol import Changed, Channel, Event, Inbound, Message
 from kesoku_actors.session import Brain, TurnLimits
-from kesoku_actors.session.vocabulary import Effect
+from kesoku_actors.session.vocabulary import Effect, SetTimer
 from kesoku_actors.session.vocabulary import Event as MachineEvent
 from kesoku_actors.store import DeadCall, Durability, Posted, StoreOptions
 from kesoku_actors.tools import ToolRegistry
@@ -85,6 +85,10 @@ class Home:
 
     async def rows(self, session_id: str) -> tuple[Message, ...]:
         return (await self.gateway.history(session_id)).messages
+
+    def timers(self) -> list[float]:
+        """The backoffs so far, seconds."""
+        return [effect.delay_s for _, _, effects in self.record for effect in effects if isinstance(effect, SetTimer)]
 
     def prompts(self) -> list[list[str]]:
         """What each inference so far was asked, as texts."""
