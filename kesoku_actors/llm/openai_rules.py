@@ -3,7 +3,7 @@
 1. A system message stands first or nowhere, and only once.
 2. Every content is a text with something in it; an assistant message with calls may have none.
 3. Every call has an id of its own, a name of letters, digits, `_` and `-` (64 at most), and arguments that are a JSON
-   object.
+   object; a list of calls is not empty.
 4. After an assistant message with calls come their results, one each, in the order of the calls; no result stands
    anywhere else.
 5. The talk begins with a user message; two user messages or two assistant messages never stand side by side; it ends
@@ -67,6 +67,8 @@ def broken(messages: Sequence[ChatMessage]) -> list[str]:
             wrong.append(f"{index}: rule 1: a system message that is not the first")
         if not _has_text(content) and not (content is None and role == "assistant" and calls):
             wrong.append(f"{index}: rule 2: no content")
+        if message.get("tool_calls") == []:
+            wrong.append(f"{index}: rule 3: an empty list of calls")
         for call in calls:
             wrong += [f"{index}: rule 3: {problem}" for problem in _call_problems(call, seen)]
             seen.add(call["id"])
@@ -168,7 +170,12 @@ def _pair(messages: list[ChatMessage], repairs: list[str]) -> list[ChatMessage]:
         if message["role"] == "tool":
             continue
         mended = [_mend_call(call, used, ids, repairs) for call in calls]
-        paired.append({**message, "tool_calls": mended} if calls else message)
+        if calls:
+            message = {**message, "tool_calls": mended}
+        elif "tool_calls" in message:
+            repairs.append("left out an empty list of calls")
+            message = {key: value for key, value in message.items() if key != "tool_calls"}
+        paired.append(message)
         for call, new in zip(calls, mended, strict=True):
             queue = results[call["id"]]
             if not queue:
@@ -177,9 +184,13 @@ def _pair(messages: list[ChatMessage], repairs: list[str]) -> list[ChatMessage]:
             paired.append({**found, "tool_call_id": new["id"]})
     if any(results.values()):
         repairs.append(f"dropped results without a call: {', '.join(sorted(key for key in results if results[key]))}")
-    if [message["role"] for message in messages] != [message["role"] for message in paired]:
+    if _order(messages) != _order(paired):
         repairs.append("put results behind their calls")
     return paired
+
+
+def _order(messages: list[ChatMessage]) -> list[tuple[str, str | None]]:
+    return [(message["role"], message.get("tool_call_id")) for message in messages]
 
 
 def _mend_call(call: Mapping[str, Any], used: set[str], ids: Iterator[str], repairs: list[str]) -> Mapping[str, Any]:

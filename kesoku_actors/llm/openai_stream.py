@@ -33,7 +33,6 @@ _FINISH: Final[Mapping[str, Finish]] = {
     "length": Finish.LENGTH,
     "max_tokens": Finish.LENGTH,
     "content_filter": Finish.REFUSED,
-    "refusal": Finish.REFUSED,
 }
 
 _THOUGHT_KEYS: Final = ("reasoning_content", "reasoning")
@@ -67,6 +66,7 @@ class ChatStream:
         self._usage = Usage()
         self._total_tokens = 0
         self._size = 0
+        self._is_refusal = False
         self.is_done = False
         """Whether the end marker came; nothing after it counts."""
 
@@ -101,6 +101,8 @@ class ChatStream:
         finish = _FINISH.get(self._finish_reason, Finish.OTHER if self._finish_reason else Finish.STOP)
         if self._context_tokens is not None and self._total_tokens >= self._context_tokens:
             finish = Finish.LENGTH  # some servers just stop at the end of the context and call it an end
+        if self._is_refusal:
+            finish = Finish.REFUSED
         kept = _distinct(self._calls)
         calls = tuple(self._finished(call, finish) for call in kept)
         if calls and finish in (Finish.STOP, Finish.OTHER):
@@ -139,7 +141,7 @@ class ChatStream:
             self._text.append(text)
             yield Piece(kind=DeltaKind.TEXT, text=text)
         if isinstance(refusal := delta.get("refusal"), str) and refusal:
-            self._finish_reason = "refusal"
+            self._is_refusal = True
             self._text.append(refusal)
             yield Piece(kind=DeltaKind.TEXT, text=refusal)
         calls = delta.get("tool_calls")

@@ -1,0 +1,109 @@
+"""Table P2: what an answer of a server means."""
+
+from __future__ import annotations
+
+from email.utils import formatdate
+
+import pytest
+
+from kesoku_actors.llm.classify import (
+    KIND_OF_CODE,
+    KIND_OF_STATUS,
+    REMEDY,
+    Source,
+    from_error_object,
+    from_status,
+    provider_error,
+    retry_after,
+)
+from kesoku_actors.llm.port import Remedy
+
+NOW = 1_700_000_000.0
+SOURCE = Source(provider="openai", key="OPENAI_API_KEY", model="[openai] model_name", address="[openai] base_url")
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        (None, None),
+        ("", None),
+        ("soon", None),
+        ("12", 12.0),
+        ("0.5", 0.5),
+        (" 3 ", 3.0),
+        ("-1", None),
+        ("1e9", None),
+        (formatdate(NOW + 30, usegmt=True), 30.0),
+        (formatdate(NOW - 30, usegmt=True), 0.0),
+        ("Fri, 99 Nov 2023 00:00:00 GMT", None),
+    ],
+)
+def test_retry_after_is_read_in_both_forms(value: str | None, seconds: float | None) -> None:
+    assert retry_after(value, now=NOW) == seconds
+
+
+def test_every_kind_of_the_tables_has_a_remedy() -> None:
+    assert set(KIND_OF_CODE.values()) | set(KIND_OF_STATUS.values()) <= set(REMEDY)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refused_key_is_never_retried(status: int) -> None:
+    error = from_status(SOURCE, status, {}, b"", now=NOW)
+    assert error.remedy is Remedy.TELL
+    assert "OPENAI_API_KEY" in str(error)
+
+
+def test_a_missing_key_is_named_as_missing() -> None:
+    source = Source(provider="openai", key="OPENAI_API_KEY", has_key=False)
+    assert "none is set" in str(from_status(source, 401, {}, b"", now=NOW))
+
+
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 520, 529])
+def test_what_may_pass_is_retried(status: int) -> None:
+    assert from_status(SOURCE, status, {}, b"busy", now=NOW).remedy is Remedy.RETRY
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"3",
+        b'"text"',
+        b"{broken",
+        b'{"error": null}',
+        b'{"error": "plain words"}',
+        b'{"error": {"message": null, "code": 3}}',
+        b'[{"error": {"message": "in a list"}}]',
+        b"\xff\xfe",
+    ],
+)
+def test_no_shape_of_an_error_body_breaks_it(body: bytes) -> None:
+    error = from_status(SOURCE, 400, {}, body, now=NOW)
+    assert (error.kind, error.remedy) == ("request", Remedy.REPAIR)
+
+
+def test_the_servers_own_code_is_more_exact_than_its_status() -> None:
+    body = b'{"error": {"code": 400, "type": "exceed_context_size_error", "message": "too long", "n_ctx": 4096}}'
+    assert from_status(SOURCE, 400, {}, body, now=NOW).remedy is Remedy.COMPACT
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ({"message": "slow down", "code": "rate_limit_exceeded"}, "rate_limit"),
+        ({"message": "slow down", "code": 429}, "rate_limit"),
+        ({"message": "?", "code": True}, "server"),
+        ("just words", "server"),
+        (["a list"], "server"),
+    ],
+)
+def test_an_error_inside_a_stream_is_classified_too(error: object, kind: str) -> None:
+    assert from_error_object(SOURCE, error).kind == kind
+
+
+def test_a_message_is_one_bounded_line() -> None:
+    text = str(provider_error(SOURCE, "server", "a\nb\r\n" + "x" * 10_000))
+    assert "\n" not in text
+    assert len(text) < 500
