@@ -55,7 +55,7 @@ class Terminal:
                 case "h" | "l", _:
                     assert (token["private"], token["number"]) == ("?", "2026")
                 case None, "\r":
-                    self.column_is_first = True
+                    assert self.rows[self.at] == "", "a line was left unfinished"
                 case None, "\n":
                     self.at += 1
                     if self.at == len(self.rows):
@@ -66,8 +66,6 @@ class Terminal:
                     assert cell_len(self.rows[self.at]) <= self.columns, self.rows[self.at]
                 case command, _:
                     raise AssertionError(f"unexpected sequence {command}")
-
-    column_is_first: bool = True
 
     @property
     def lines(self) -> list[str]:
