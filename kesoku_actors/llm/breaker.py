@@ -25,7 +25,8 @@ LONGEST_PAUSE_S: Final = 60.0
 class Policy:
     """When the breaker opens, and how often it then tries."""
 
-    failures: int = 5
+    failures: int = 8
+    """More than the tries of one turn, so that a turn alone meets its own backoff and no breaker."""
     probe_every_s: float = 30.0
     concurrency: int = 8
 

@@ -40,6 +40,9 @@ from kesoku_actors.llm.classify import REMEDY
 from kesoku_actors.llm.port import CallRequest, Emit, Finish, Limits, Piece, ProviderError, Remedy, Reply, Request
 from kesoku_actors.protocol import DeltaKind, Role, Type, Usage, make_converter
 
+DEMO: Final = Path(__file__).with_name("scenarios") / "demo.toml"
+"""A scenario to show: two parallel shell commands, then an answer."""
+
 AT_THE_END: Final = "This scripted model has played its whole scenario and has nothing more to say."
 
 

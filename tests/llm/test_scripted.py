@@ -11,6 +11,7 @@ from kesoku_actors.errors import ConfigError
 from kesoku_actors.llm.port import Finish, Piece, ProviderError, Remedy
 from kesoku_actors.llm.scripted import (
     AT_THE_END,
+    DEMO,
     Call,
     Cut,
     End,
@@ -178,6 +179,20 @@ def test_a_wrong_file_is_refused_by_name_and_key(tmp_path: Path, text: str, told
         load_scenario(path)
     assert told in str(caught.value)
     assert str(path) in str(caught.value)
+
+
+async def test_the_demo_runs_two_commands_at_once_and_then_answers_whoever_asks(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    model = ScriptedModel(load_scenario(DEMO))
+    for _ in range(2):
+        asked = said(1, "Anything")
+        reply = await model.infer(asking(asked), ignore)
+        assert [call.arguments["command"] for call in reply.calls] == ["pwd", "echo hello"]
+        calls = [called(2 + at, call.name, call.id, **call.arguments) for at, call in enumerate(reply.calls)]
+        results = [result(4 + at, call, "done") for at, call in enumerate(calls)]
+        final = await model.infer(asking(asked, *calls, *results), ignore)
+        assert (final.finish, "Both commands have run" in final.text) == (Finish.STOP, True)
 
 
 def test_a_missing_file_is_one_clear_line(tmp_path: Path) -> None:
