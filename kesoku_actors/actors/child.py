@@ -21,6 +21,7 @@ from trio.lowlevel import disable_ki_protection, enable_ki_protection
 from .cell import Cell
 from .errors import StartTimeout
 from .leaves import leaves
+from .mailbox import Mailbox
 from .spec import ChildSpec
 from .statistics import ChildStatistics, Kind, Phase
 from .strategy import Ending
@@ -63,6 +64,7 @@ class Child:
         "_began",
         "_cell",
         "_late",
+        "_mailboxes",
         "_scope",
         "_watcher",
         "deadline",
@@ -75,7 +77,9 @@ class Child:
         "was_ready",
     )
 
-    def __init__(self, spec: ChildSpec, path: str, kind: Kind, watcher: Watcher) -> None:
+    def __init__(
+        self, spec: ChildSpec, path: str, kind: Kind, watcher: Watcher, mailboxes: tuple[Mailbox[Any], ...]
+    ) -> None:
         self.spec = spec
         self.path = path
         self.kind = kind
@@ -86,6 +90,7 @@ class Child:
         """When the present life is cancelled unless it gets ready or ends before, in trio's time."""
         self.last_error = ""
         self._watcher = watcher
+        self._mailboxes = mailboxes
         self._cell: Cell[Any] | None = None
         self._scope: trio.CancelScope | None = None
         self._began = -math.inf
@@ -128,10 +133,13 @@ class Child:
             self._scope.cancel()
 
     def shut(self) -> None:
-        """There will be no other life: answer what is still queued."""
+        """There will be no other life: answer what is still queued.
+
+        That is its own mailbox and all below it, for a supervisor may have ended before it came to start them.
+        """
         self.phase = Phase.GONE
-        if self.spec.mailbox is not None:
-            self.spec.mailbox.close()
+        for mailbox in self._mailboxes:
+            mailbox.close()
 
     def statistics(self) -> ChildStatistics:
         """Return a reading of the child and what is below it."""

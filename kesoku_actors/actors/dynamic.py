@@ -22,7 +22,7 @@ from .cell import Cell
 from .child import Child, Ended, Log
 from .errors import ActorStopped, ChildReturned, NameTaken, StartFailed
 from .leaves import has_leaf, is_ordinary
-from .spec import ChildSpec, DynamicSpec
+from .spec import ChildSpec, DynamicSpec, mailboxes
 from .statistics import ChildStatistics, Kind
 from .strategy import STARTS_AGAIN, Ending, restarts_in_period
 
@@ -159,7 +159,7 @@ class _Crew:
             raise ValueError(f"{spec.id!r}: a child of a dynamic supervisor cannot be significant")
         if spec.id in self._children:
             raise NameTaken(spec.id, self._cell.path)
-        child = Child(spec, f"{self._cell.path}/{spec.id}", Kind.ACTOR, self)
+        child = Child(spec, f"{self._cell.path}/{spec.id}", Kind.ACTOR, self, tuple(mailboxes(spec)))
         self._begin(child)
         self._children[spec.id] = child
         return child

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 from attrs import Attribute, field, frozen
 
@@ -114,3 +114,18 @@ class DynamicSpec:
 
 
 Child: TypeAlias = ChildSpec | SupervisorSpec | DynamicSpec
+
+
+def mailboxes(spec: Child) -> Iterator[Mailbox[Any]]:
+    """Yield the mailboxes of a spec and of all it names below; a dynamic supervisor names none."""
+    match spec:
+        case ChildSpec():
+            if spec.mailbox is not None:
+                yield spec.mailbox
+        case SupervisorSpec():
+            for child in spec.children:
+                yield from mailboxes(child)
+        case DynamicSpec():
+            return
+        case _ as never:
+            assert_never(never)

@@ -33,7 +33,7 @@ from .errors import ChildReturned
 from .leaves import has_leaf, is_ordinary
 from .order import Rest, Standing, Start, Stop, Wanted, next_step
 from .spec import Child as AnySpec
-from .spec import ChildSpec, DynamicSpec, SupervisorSpec
+from .spec import ChildSpec, DynamicSpec, SupervisorSpec, mailboxes
 from .statistics import ChildStatistics, Kind
 from .strategy import STARTS_AGAIN, Member, plan, restarts_in_period
 
@@ -48,7 +48,7 @@ def child_of(spec: AnySpec, parent_path: str, log: Log, watcher: Watcher) -> Chi
     path = f"{parent_path}/{spec.id}" if parent_path else spec.id
     match spec:
         case ChildSpec():
-            return Child(spec, path, Kind.ACTOR, watcher)
+            return Child(spec, path, Kind.ACTOR, watcher, tuple(mailboxes(spec)))
         case SupervisorSpec():
             kind, start, shutdown_s = Kind.SUPERVISOR, partial(supervise, spec, log), spec.shutdown_s
         case DynamicSpec():
@@ -63,7 +63,7 @@ def child_of(spec: AnySpec, parent_path: str, log: Log, watcher: Watcher) -> Chi
         significant=spec.significant,
         fatal=spec.fatal,
     )
-    return Child(actor, path, kind, watcher)
+    return Child(actor, path, kind, watcher, tuple(mailboxes(spec)))
 
 
 @final

@@ -21,7 +21,7 @@ async def test_error_of_the_block_comes_out_as_it_is_after_an_orderly_stop() -> 
 
 async def test_failed_system_cancels_the_block_and_keeps_its_error_too() -> None:
     probe = Probe("probe")
-    cleaned = False
+    cleaned: list[bool] = []
 
     async def live() -> None:
         async with running(probe.spec(), intensity=0):
