@@ -28,8 +28,8 @@ Units = Callable[[str], int]
 """Measures a text; the measure of two texts joined is the sum of theirs."""
 
 SMALLEST_LIMIT: Final = 16
-_ADDRESS: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^\s<>\"'`。，、；！？）】」』]+", re.IGNORECASE)
-_FENCE_LIKE: Final = re.compile(r"[ \t>]*(`{3}|~{3})")
+_ADDRESS: Final = re.compile(r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*://[^\s<>\"'`。，、；！？）】」』]+", re.IGNORECASE)
+_FENCE_LIKE: Final = re.compile(r"[ \t>]{0,200}(`{3}|~{3})")
 _WIDE_PUNCTUATION: Final = frozenset("。，、；：！？）】」』")
 
 

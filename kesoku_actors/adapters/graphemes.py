@@ -12,8 +12,9 @@ from typing import Final
 
 _JOINER: Final = "\u200d"
 _SKIN_TONES: Final = range(0x1F3FB, 0x1F400)
-_FLAG_LETTERS: Final = range(0x1F1E6, 0x1F200)
+_FLAG_LETTERS: Final = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 _TAGS: Final = range(0xE0020, 0xE0080)
+_LONGEST_RUN: Final = 512  # of flags; a longer one may be cut inside a flag, but costs no more time
 _JAMO_TAILS: Final = range(0x1160, 0x1200)
 _COMBINING: Final = frozenset({"Mn", "Me", "Mc"})
 
@@ -27,7 +28,7 @@ def is_boundary(text: str, index: int) -> bool:
         return not (before == "\r" and after == "\n")
     if before == _JOINER or _extends(after):
         return False
-    return not (ord(after) in _FLAG_LETTERS and _flag_letters_before(text, index) % 2)
+    return not (after in _FLAG_LETTERS and _flag_letters_before(text, index) % 2)
 
 
 def _extends(character: str) -> bool:
@@ -42,7 +43,5 @@ def _extends(character: str) -> bool:
 
 
 def _flag_letters_before(text: str, index: int) -> int:
-    start = index
-    while start and ord(text[start - 1]) in _FLAG_LETTERS:
-        start -= 1
-    return index - start
+    before = text[max(0, index - _LONGEST_RUN) : index]
+    return len(before) - len(before.rstrip(_FLAG_LETTERS))

@@ -158,3 +158,12 @@ def test_without_a_limit_the_text_is_the_one_part():
 def test_a_limit_without_room_is_refused():
     with pytest.raises(ValueError, match="at least 16"):
         parts("text", 15)
+
+
+@pytest.mark.parametrize("piece", ["a", " ", "🇩", "`", "> ", "é\u0301", "a://", "~~~", "\u200d", "\n", "```\n", "漢"])
+def test_monotonous_texts_are_cut_in_time(piece):
+    """Each of these once made a slower chunker quadratic; here only its result is looked at."""
+    text = piece * (40_000 // len(piece))
+    made = split(text, 2000, utf16_units)
+    assert all(utf16_units(part) <= 2000 for part in made)
+    assert bool(made) == bool(text.strip())

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from kesoku_actors.adapters.terminal import ChatState, DescriptorOutput, Leaf, TurnSummary
-from kesoku_actors.adapters.terminal.markdown import Flow, Painter, plain
+from kesoku_actors.adapters.terminal.markdown import Flow, Painter, document, plain
 from kesoku_actors.adapters.terminal.redraw import redraw
 from kesoku_actors.adapters.terminal.rich_view import RichView
 from kesoku_actors.clock import Clock
@@ -109,8 +109,22 @@ def test_a_text_that_grows_is_drawn_like_the_whole_text(tokens):
     for token in tokens:
         flow.text += token
         grown = flow.live_lines(painter)
-    whole = Flow(text="".join(tokens)).live_lines(painter)
-    assert not tokens or grown == whole
+    assert not tokens or grown == document("".join(tokens), painter)
+
+
+def test_a_last_block_that_is_very_long_shows_its_end_and_is_drawn_whole_when_it_is_complete():
+    painter, flow, code = Painter(40, True), Flow(), "```\n"
+    for number in range(3000):
+        code += f"line {number}\n"
+        if number % 100 == 99:
+            flow.text = code
+            assert (
+                plain(flow.live_lines(painter)[-1 if flow.live_lines(painter)[-1] else -2]).strip() == f"line {number}"
+            )
+    text = code + "```\n\nDone.\n" + "More. " * 2000
+    flow.text = text
+    assert flow.settle(text, painter) == document(text, painter)
+    assert [plain(line).strip() for line in flow.live_lines(painter)[:3000]] == [f"line {n}" for n in range(3000)]
 
 
 @pytest.mark.parametrize("columns", [10, 20, 80])

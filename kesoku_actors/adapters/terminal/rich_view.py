@@ -16,7 +16,7 @@ from rich.text import Text
 
 from kesoku_actors.adapters.terminal.cards import Card
 from kesoku_actors.adapters.terminal.harmless import harmless
-from kesoku_actors.adapters.terminal.markdown import Flow, Painter, plain
+from kesoku_actors.adapters.terminal.markdown import Flow, Painter, document, plain
 from kesoku_actors.adapters.terminal.output import Output
 from kesoku_actors.adapters.terminal.redraw import redraw
 from kesoku_actors.adapters.terminal.render import (
@@ -45,6 +45,7 @@ Size = Callable[[], tuple[int, int]]
 
 _SMALLEST: Final = (10, 4)
 _THOUGHT_LINES: Final = 4
+_THOUGHT_CHARACTERS: Final = 2_000
 _WORKING: Final = {
     Activity.THINKING: "thinking",
     Activity.TOOLS: "using tools",
@@ -70,8 +71,8 @@ class RichView:
     _painter: Painter = field(init=False)
     _screen: Screen = field(factory=Screen, init=False)
     _answer: Flow = field(factory=Flow, init=False)
-    _raw: dict[DeltaKind, str] = field(factory=dict, init=False)
-    """What was streamed, as it came."""
+    _raw: dict[DeltaKind, list[str]] = field(factory=dict, init=False)
+    """What was streamed, in pieces as they came."""
     _broken: set[DeltaKind] = field(factory=set, init=False)
     _is_thought_printed: bool = field(default=False, init=False)
     """Whether the thought of this inference stands above the live region already."""
@@ -104,7 +105,7 @@ class RichView:
             self._settle(leaf.text)
             self._screen = close(self._screen)
         else:
-            self._printing += Flow(text=harmless(leaf.text)).live_lines(self._painter)
+            self._printing += document(harmless(leaf.text), self._painter)
         await self.refresh()
 
     async def refresh(self) -> None:
@@ -115,7 +116,7 @@ class RichView:
         live, room = self._live_lines(), lines - 1
         fixed = self._answer.fix(room, len(live))
         if fixed:
-            self._settle_thought(self._raw.get(DeltaKind.THOUGHT, ""))
+            self._settle_thought(self._streamed(DeltaKind.THOUGHT))
             self._printing += fixed
             live = self._live_lines()
         live = live[-room:]
@@ -137,8 +138,7 @@ class RichView:
             case Begin() | Drop():
                 self._drop()
             case Append(kind=kind, text=text):
-                self._raw[kind] = self._raw.get(kind, "") + text
-                self._answer.text = harmless(self._raw.get(DeltaKind.TEXT, ""))
+                self._raw.setdefault(kind, []).append(text)
             case Gap(kind=kind):
                 self._broken.add(kind)
             case Settle(kind=DeltaKind.THOUGHT, text=text):
@@ -163,6 +163,9 @@ class RichView:
             case _:
                 assert_never(operation)
 
+    def _streamed(self, kind: DeltaKind) -> str:
+        return harmless("".join(self._raw.get(kind, ())))
+
     def _settle_thought(self, text: str) -> None:
         self._raw.pop(DeltaKind.THOUGHT, None)
         self._broken.discard(DeltaKind.THOUGHT)
@@ -174,7 +177,7 @@ class RichView:
         lines = self._answer.settle(harmless(text), self._painter)
         if lines is None:
             self._print(Text("(as it was kept)", "dim italic"))
-            lines = Flow(text=harmless(text)).live_lines(self._painter)
+            lines = document(harmless(text), self._painter)
         self._printing += lines
         self._forget()
 
@@ -194,8 +197,9 @@ class RichView:
 
     def _live_lines(self) -> list[str]:
         painter, now = self._painter, self.clock.monotonic()
-        thought = harmless(self._raw.get(DeltaKind.THOUGHT, "")).strip()
+        thought = self._streamed(DeltaKind.THOUGHT).strip()[-_THOUGHT_CHARACTERS:]
         lines = list(painter.lines(Text(thought, "dim italic"))[-_THOUGHT_LINES:]) if thought else []
+        self._answer.text = self._streamed(DeltaKind.TEXT)
         lines += self._answer.live_lines(painter)
         lines += painter.lines(Text("…", "dim")) if self._broken else ()
         lines += [line for card in self._cards.values() for text in card.texts(now) for line in painter.lines(text)]
