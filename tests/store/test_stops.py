@@ -1,0 +1,151 @@
+"""Stop and force (I7, I10)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kesoku_actors.errors import NotFound
+from kesoku_actors.protocol import Reason, Stop
+from kesoku_actors.store import (
+    NothingToStop,
+    RefusalReason,
+    Refused,
+    RequestForce,
+    RequestStop,
+    TooEarly,
+    WithdrawMessage,
+)
+from tests.store.home import cut, done, living, saying, step, take
+
+
+async def test_a_stop_covers_the_turn_and_everything_waiting_then(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, root = await home.begin()
+        waits, notice = await home.say("next"), await home.ring(wakes=False)
+        stop = await home.stop(key.session_id)
+        later = await home.say("later")
+        assert (stop.root_id, stop.covers) == (root.id, {root.id, waits.id, notice.id})
+        assert later.id not in stop.covers
+        assert not stop.done
+        assert home.publications[-2].stops == (stop,)
+        assert await home.reader.stops(key.session_id) == (stop,)
+
+
+async def test_without_a_turn_the_first_waiting_message_stands_for_the_stop(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        first, second = await home.say(), await home.say()
+        stop = await home.stop(first.session_id)
+        assert (stop.root_id, stop.covers) == (first.id, {first.id, second.id})
+
+
+async def test_a_named_waiting_message_is_stopped_alone(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, _root = await home.begin()
+        waits, other = await home.say("this"), await home.say("other")
+        stop = await home.stop(key.session_id, waits)
+        assert (stop.root_id, stop.covers) == (waits.id, {waits.id})
+        assert other.id not in stop.covers
+
+
+async def test_any_message_of_a_turn_stands_for_it(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, root = await home.begin()
+        (call_id,) = await home.call(key, root, "look")
+        call = await home.reader.message(call_id)
+        assert call is not None
+        stop = await home.stop(key.session_id, call)
+        assert stop.covers == {root.id}
+
+
+async def test_stopping_what_has_ended_changes_nothing_and_says_so(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, root = await home.begin()
+        await home.answer(key, root)
+        head = await home.reader.head()
+        for message_id in (None, root.id, "unknown"):
+            reply = await home.store.stop(RequestStop(session_id=key.session_id, message_id=message_id))
+            assert reply == NothingToStop()
+        assert await home.reader.head() == head
+        with pytest.raises(NotFound):
+            await home.store.stop(RequestStop(session_id="nowhere"))
+
+
+@pytest.mark.parametrize("way", ["claim", "pivot", "adopt"])
+async def test_a_covered_message_cannot_be_taken_any_more(tmp_path: Path, way: str):
+    async with living(tmp_path / "k.db") as home:
+        key, root = await home.begin()
+        waits = await home.say("next")
+        await home.stop(key.session_id)
+        match way:
+            case "claim":
+                await home.stand(key, root, insert=(saying("hi"),), ends=(done(root),))
+                reply = await home.commit(key, claim=take(waits))
+            case "pivot":
+                reply = await home.commit(key, root, ends=(cut(root),), claim=take(waits))
+            case _:
+                reply = await home.commit(key, root, adopt=(take(waits),))
+        assert isinstance(reply, Refused)
+        assert reply.reason is RefusalReason.MOVED
+
+
+async def test_a_stop_is_done_when_all_it_covers_has_ended(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, root = await home.begin()
+        waits = await home.say("next")
+        stop = await home.stop(key.session_id)
+        await home.stand(key, root, ends=(cut(root, Reason.STOPPED),))
+        (open_stop,) = await home.reader.stops(key.session_id)
+        assert not open_stop.done
+        await home.stand(key, ends=(cut(waits, Reason.STOPPED),))
+        (told,) = home.published().stops
+        assert (told.seq, told.done) == (stop.seq, True)
+        assert await home.reader.stop(stop.seq) == told
+        assert await home.reader.stops(key.session_id) == ()
+        assert await home.reader.stops(key.session_id, done=True) == (told,)
+
+
+async def test_a_withdrawn_message_does_not_keep_a_stop_open(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        waits = await home.say()
+        stop = await home.stop(waits.session_id)
+        await home.store.withdraw(WithdrawMessage(message_id=waits.id))
+        (told,) = home.published().stops
+        assert (told.seq, told.done) == (stop.seq, True)
+
+
+async def test_i10_the_receipt_tells_what_ended_from_what_was_answered_before(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, root = await home.begin()
+        waits = await home.say("next")
+        stop = await home.stop(key.session_id)
+        await home.stand(key, root, step=step(), insert=(saying("hi"),), ends=(done(root),))
+        await home.stand(key, ends=(cut(waits, Reason.STOPPED),))
+        assert await home.reader.stop_outcome(stop.seq) == ((waits.id,), (root.id,))
+
+
+async def test_force_is_accepted_a_second_after_its_stop_and_not_before(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, _root = await home.begin()
+        force = RequestForce(session_id=key.session_id)
+        assert await home.store.force(force) == NothingToStop()
+        stop = await home.stop(key.session_id)
+        home.time.now += 0.25
+        assert await home.store.force(force) == TooEarly(wait_s=0.75)
+        home.time.now += 0.75
+        forced = await home.store.force(force)
+        assert isinstance(forced, Stop)
+        assert (forced.seq, forced.forced) == (stop.seq, True)
+        assert home.published().stops == (forced,)
+
+
+async def test_a_clock_that_steps_back_puts_force_off_by_a_second_at_most(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, _root = await home.begin()
+        await home.stop(key.session_id)
+        home.time.now -= 3600
+        force = RequestForce(session_id=key.session_id)
+        assert await home.store.force(force) == TooEarly(wait_s=1.0)
+        home.time.now += 1
+        assert isinstance(await home.store.force(force), Stop)
