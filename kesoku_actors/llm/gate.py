@@ -188,8 +188,8 @@ async def infer_once(provider: Provider, gate: ProviderGate, request: Request, e
     """
     limits = provider.limits
     async with gate.slot():
+        heard = False
         with trio.move_on_after(limits.first_byte_s) as watchdog:
-            heard = False
 
             def hear(piece: Piece) -> None:
                 nonlocal heard

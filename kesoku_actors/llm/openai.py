@@ -73,10 +73,10 @@ class OpenAIModel:
 
     async def infer(self, request: Request, emit: Emit) -> Reply:
         """Run one inference; empty pieces say only that bytes came. Raises `ProviderError` (P2, P3)."""
-        content, headers = self._content(request), self._headers()
-        client = await self._connected()
         stream = ChatStream(self.source, model=self.model, context_tokens=self.context_tokens)
         try:
+            content, headers = self._content(request), self._headers()
+            client = await self._connected()
             async with client.stream("POST", self._url, content=content, headers=headers) as response:
                 if response.status_code != httpx2.codes.OK:
                     raise await self._refusal(response)

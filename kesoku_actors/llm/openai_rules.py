@@ -25,6 +25,8 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from kesoku_actors.llm.wellformed import well_formed
+
 ChatMessage = Mapping[str, Any]
 
 EMPTY: Final = "(empty message)"
@@ -139,9 +141,7 @@ def _mend_texts(message: ChatMessage, repairs: list[str]) -> ChatMessage:
     if _is_clean(message):
         return message
     repairs.append("replaced half a surrogate pair")
-    clean: ChatMessage = json.loads(
-        _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", json.dumps(message, ensure_ascii=False))
-    )
+    clean: ChatMessage = well_formed(dict(message))
     return clean
 
 

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from attrs import define, field
 
 from kesoku_actors.llm.classify import Source, from_error_object, provider_error
 from kesoku_actors.llm.port import CallRequest, Finish, Piece, Reply
+from kesoku_actors.llm.wellformed import TextJoiner, read_object, well_formed, whole_text
 from kesoku_actors.protocol import DeltaKind, Usage
 
 DONE: Final = "[DONE]"
@@ -57,8 +58,8 @@ class ChatStream:
         self._source = source
         self._model = model
         self._context_tokens = context_tokens
-        self._text: list[str] = []
-        self._thoughts: dict[str, list[str]] = {}
+        self._text = TextJoiner()
+        self._thoughts: dict[str, TextJoiner] = {}
         self._details: list[Any] = []
         self._calls: list[_Call] = []
         self._by_index: dict[int, _Call] = {}
@@ -110,8 +111,8 @@ class ChatStream:
         return Reply(
             provider=self._source.provider,
             model=self._model,
-            text="".join(self._text),
-            thought="".join(next(iter(self._thoughts.values()), ())),
+            text=self._text.text(),
+            thought=next(iter(self._thoughts.values()), TextJoiner()).text(),
             calls=calls,
             native=self._native(kept),
             finish=finish,
@@ -131,19 +132,16 @@ class ChatStream:
     def _take_delta(self, delta: Mapping[str, Any]) -> Iterator[Piece]:
         for key in _THOUGHT_KEYS:
             if isinstance(thought := delta.get(key), str) and thought:
-                is_first_key = not self._thoughts or next(iter(self._thoughts)) == key
-                self._thoughts.setdefault(key, []).append(thought)
-                if is_first_key:  # a server that uses both says the same in both
-                    yield Piece(kind=DeltaKind.THOUGHT, text=thought)
+                shown = self._thoughts.setdefault(key, TextJoiner()).add(thought)
+                if next(iter(self._thoughts)) == key:  # a server that uses both says the same in both
+                    yield Piece(kind=DeltaKind.THOUGHT, text=shown)
         if isinstance(details := delta.get("reasoning_details"), list):
             self._details += details
         for text in _texts(delta.get("content")):
-            self._text.append(text)
-            yield Piece(kind=DeltaKind.TEXT, text=text)
+            yield Piece(kind=DeltaKind.TEXT, text=self._text.add(text))
         if isinstance(refusal := delta.get("refusal"), str) and refusal:
             self._is_refusal = True
-            self._text.append(refusal)
-            yield Piece(kind=DeltaKind.TEXT, text=refusal)
+            yield Piece(kind=DeltaKind.TEXT, text=self._text.add(refusal))
         calls = delta.get("tool_calls")
         for part in calls if isinstance(calls, list) else ():
             if isinstance(part, dict):
@@ -155,7 +153,7 @@ class ChatStream:
         call_id, name = _word(part.get("id")), _word(function.get("name"))
         arguments = function.get("arguments")
         if arguments is not None and not isinstance(arguments, str):
-            arguments = json.dumps(arguments, ensure_ascii=False)
+            arguments = json.dumps(arguments)
         index = part.get("index")
         call = self._place_of(index if isinstance(index, int) else None, call_id, name)
         call.id = call.id or call_id
@@ -177,7 +175,7 @@ class ChatStream:
         else:
             call = self._calls[-1] if self._calls and not name else None
         has_other_id = call is not None and bool(call_id) and bool(call.id) and call.id != call_id
-        is_whole = call is not None and bool(name) and _as_object(call.arguments) is not None
+        is_whole = call is not None and bool(name) and read_object(call.arguments) is not None
         if call is None or has_other_id or is_whole:
             call = _Call()
             self._calls.append(call)
@@ -186,14 +184,14 @@ class ChatStream:
         return call
 
     def _finished(self, call: _Call, finish: Finish) -> CallRequest:
-        arguments = _as_object(call.arguments or "{}")
+        arguments = read_object(call.arguments or "{}")
         invalid = None
         if not call.name:
             invalid = "the call names no tool"
-        elif finish is Finish.LENGTH and call is self._calls[-1] and _as_object(call.arguments) is None:
+        elif finish is Finish.LENGTH and call is self._calls[-1] and read_object(call.arguments) is None:
             invalid = "the output limit cut this call off before its arguments were complete; it was not run"
         elif arguments is None:
-            invalid = f"the arguments are not a JSON object: {call.arguments[:200]}"
+            invalid = f"the arguments are not a JSON object: {whole_text(call.arguments[:200])}"
         return CallRequest(name=call.name or "unknown", arguments=arguments or {}, id=call.id, invalid=invalid)
 
     def _take_usage(self, usage: Mapping[str, Any]) -> None:
@@ -205,10 +203,10 @@ class ChatStream:
             thinking=_count(usage.get("completion_tokens_details"), "reasoning_tokens"),
         )
 
-    def _native(self, calls: list[_Call]) -> dict[str, Any]:
-        """Return the assistant message as the server would have it back."""
-        message: dict[str, Any] = {"role": "assistant", "content": "".join(self._text) or None}
-        message |= {key: "".join(thoughts) for key, thoughts in self._thoughts.items()}
+    def _native(self, calls: list[_Call]) -> dict[str, Any] | None:
+        """Return the assistant message as the server would have it back; none when it cannot be kept as JSON."""
+        message: dict[str, Any] = {"role": "assistant", "content": self._text.text() or None}
+        message |= {key: thought.text() for key, thought in self._thoughts.items()}
         if self._details:
             message["reasoning_details"] = self._details
         if calls:
@@ -221,11 +219,14 @@ class ChatStream:
                 }
                 for call in calls
             ]
-        return message
+        try:
+            return cast("dict[str, Any]", well_formed(message))
+        except ValueError:
+            return None
 
 
 def _word(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+    return whole_text(value) if isinstance(value, str) else ""
 
 
 def _count(fields: Any, key: str) -> int | None:
@@ -240,15 +241,6 @@ def _texts(content: Any) -> Iterator[str]:
         text = part.get("text") if isinstance(part, dict) else part
         if isinstance(text, str) and text:
             yield text
-
-
-def _as_object(arguments: str) -> dict[str, Any] | None:
-    """Return the arguments as an object, or none when they are none (yet)."""
-    try:
-        value = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def _distinct(calls: list[_Call]) -> list[_Call]:

@@ -108,7 +108,7 @@ def test_an_equal_id_with_anything_different_is_two_calls() -> None:
     assert calls_of(reply) == [("a", "date", {}), ("a", "date", {"zone": "UTC"})]
 
 
-@pytest.mark.parametrize("arguments", ['{"zone":', "[1]", '"text"', "null", "3", "[" * 100_000])
+@pytest.mark.parametrize("arguments", ['{"zone":', "[1]", '"text"', "null", "3", "[" * 100_000, '{"n":NaN}'])
 def test_arguments_that_are_no_object_make_an_invalid_call(arguments: str) -> None:
     (call,) = deltas(part(0, "a", "date", arguments)).calls
     assert (call.name, call.arguments) == ("date", {})
@@ -164,6 +164,13 @@ def test_a_refusal_is_shown_and_marked() -> None:
     reply, pieces = play(chunk({"refusal": "I cannot."}), chunk({}, "stop"))
     assert (reply.text, reply.finish) == ("I cannot.", Finish.REFUSED)
     assert [piece.text for piece in pieces] == ["I cannot."]
+
+
+def test_half_characters_never_leave_the_stream() -> None:
+    reply, pieces = play(chunk({"content": "a\ud83c"}), chunk({"content": "\udfb8 \ud83c"}, "stop"))
+    assert reply.text == "a🎸 \N{REPLACEMENT CHARACTER}"
+    assert [piece.text for piece in pieces] == ["a", "🎸 "]
+    json.dumps(reply.native, ensure_ascii=False).encode()
 
 
 def test_contents_in_parts_are_joined() -> None:

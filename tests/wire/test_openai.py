@@ -271,8 +271,9 @@ async def test_nobody_at_the_address_is_a_retriable_error_that_names_the_setting
     assert "[openai] base_url" in str(error)
 
 
-async def test_an_address_that_is_none_is_told() -> None:
-    model = model_at("ftp://example.invalid/v1")
+@pytest.mark.parametrize("url", ["ftp://example.invalid/v1", "http://localhost:port/v1", "localhost:8080", ""])
+async def test_an_address_that_is_none_is_told(url: str) -> None:
+    model = model_at(url)
     error = await refused(model)
     await model.aclose()
     assert (error.kind, error.remedy) == ("address", Remedy.TELL)

@@ -1,0 +1,69 @@
+"""Makes what a model said fit to be stored and sent on. Pure.
+
+A model's output is untrusted (T1): JSON lets it hold half surrogate pairs, which no UTF-8 can carry, numbers that are
+none (`NaN`, `1e999`), which no strict JSON reader takes, and nesting that ends in a stack overflow somewhere. None of
+it may reach the store or the next request.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+DEEPEST: Final = 100
+"""Levels of lists and objects within each other."""
+_HIGH: Final = ("\ud800", "\udbff")
+
+
+def whole_text(text: str) -> str:
+    """Return the text with surrogate pairs joined and half ones replaced."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+class TextJoiner:
+    """Joins a text that comes in pieces, also when a character is cut in two between them."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._half = ""
+
+    def add(self, piece: str) -> str:
+        """Take a piece; return what may be shown now."""
+        piece, self._half = self._half + piece, ""
+        if piece and _HIGH[0] <= piece[-1] <= _HIGH[1]:
+            piece, self._half = piece[:-1], piece[-1]
+        shown = whole_text(piece)
+        self._pieces.append(shown)
+        return shown
+
+    def text(self) -> str:
+        """Return all of it."""
+        return "".join(self._pieces) + whole_text(self._half)
+
+
+def well_formed(value: Any, depth: int = 0) -> Any:
+    """Return JSON data with its texts made whole. Raises `ValueError` for numbers that are none and deep nesting."""
+    if depth > DEEPEST:
+        raise ValueError(f"nested deeper than {DEEPEST} levels")
+    match value:
+        case str():
+            return whole_text(value)
+        case float() if value - value != 0:
+            raise ValueError(f"{value} is no JSON number")
+        case dict():
+            return {whole_text(key): well_formed(part, depth + 1) for key, part in value.items()}
+        case list():
+            return [well_formed(part, depth + 1) for part in value]
+        case _:
+            return value
+
+
+def read_object(text: str) -> dict[str, Any] | None:
+    """Return the well-formed JSON object that the text is, or none."""
+    try:
+        value = well_formed(json.loads(text))
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
