@@ -26,6 +26,7 @@ from kesoku_actors.app.sections import (
     Local,
     ModelPrice,
     OpenAI,
+    Scripted,
     Shell,
     ToolSettings,
     Workspace,
@@ -48,6 +49,7 @@ class Settings:
     claude: Claude = field(factory=Claude)
     openai: OpenAI = field(factory=OpenAI)
     local: Local = field(factory=Local)
+    scripted: Scripted = field(factory=Scripted)
     tools: ToolSettings = field(factory=ToolSettings)
     shell: Shell = field(factory=Shell)
     discord: Discord = field(factory=Discord)
@@ -71,6 +73,7 @@ SECTIONS: Final[Mapping[str, Any]] = {
     "claude": Claude,
     "openai": OpenAI,
     "local": Local,
+    "scripted": Scripted,
     "tools": ToolSettings,
     "shell": Shell,
     "discord": Discord,

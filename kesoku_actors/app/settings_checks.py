@@ -13,9 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from attrs import evolve
+from attrs import evolve, fields
 
-from kesoku_actors.app.sections import Discord, Local, Workspace
+from kesoku_actors.app.sections import Discord, Workspace
 from kesoku_actors.app.settings_decode import Problem
 from kesoku_actors.app.settings_lines import KeyPath
 
@@ -59,20 +59,10 @@ CHECKS: Final[Mapping[str, Check]] = {"workspace": check_workspace, "discord": c
 """By section."""
 
 
-def resolve_paths(section: object, folder: Path) -> object:
+def resolve_paths(section: Any, folder: Path) -> Any:
     """Return `section` with every relative path taken from `folder`; `~` is the user's home."""
-    match section:
-        case Workspace():
-            return evolve(
-                section,
-                db_path=_resolve(section.db_path, folder),
-                skills_dir=_resolve(section.skills_dir, folder),
-                sessions_dir=_resolve(section.sessions_dir, folder),
-            )
-        case Local(model_path=Path() as path):
-            return evolve(section, model_path=_resolve(path, folder))
-        case _:
-            return section
+    values = {key.name: getattr(section, key.name) for key in fields(type(section))}
+    return evolve(section, **{key: _resolve(path, folder) for key, path in values.items() if isinstance(path, Path)})
 
 
 def show_key(path: KeyPath) -> str:

@@ -9,7 +9,7 @@ every other package gets plain values from them as arguments.
 
 from kesoku_actors.app.sections.agent import Agent, ModelPrice
 from kesoku_actors.app.sections.discord import Discord, DiscordChannels
-from kesoku_actors.app.sections.providers import Claude, Gemini, Local, OpenAI
+from kesoku_actors.app.sections.providers import Claude, Gemini, Local, OpenAI, Scripted
 from kesoku_actors.app.sections.tools import Shell, ToolSettings
 from kesoku_actors.app.sections.workspace import Workspace
 
@@ -22,6 +22,7 @@ __all__ = [
     "Local",
     "ModelPrice",
     "OpenAI",
+    "Scripted",
     "Shell",
     "ToolSettings",
     "Workspace",

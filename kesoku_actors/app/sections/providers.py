@@ -1,4 +1,4 @@
-"""`[gemini]`, `[claude]`, `[openai]` and `[local]`: the models. Pure."""
+"""`[gemini]`, `[claude]`, `[openai]`, `[local]` and `[scripted]`: the models. Pure."""
 
 from __future__ import annotations
 
@@ -67,3 +67,11 @@ class Local:
     threads: Annotated[int, between(1, 1024)] = 1
     tools: bool = False
     """The small default model only chats; offer tools to a larger one."""
+
+
+@frozen(kw_only=True)
+class Scripted:
+    """A model that plays a scenario: for demonstrations and tests, never chosen by `auto`."""
+
+    scenario_path: Path | None = None
+    """`None`: a short scenario that comes along."""
