@@ -37,5 +37,6 @@ def busy(error: apsw.Error) -> StoreBusy:
 
 
 def damaged(path: object, detail: object) -> StoreDamaged:
-    """Return the fault of a database that is not sound."""
+    """Return the fault of a database that is not sound, in one line."""
+    detail = " ".join(str(detail).split())
     return StoreDamaged(f"the database {path} is damaged ({detail}); it was left untouched: restore a backup of it")

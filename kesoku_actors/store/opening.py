@@ -75,6 +75,8 @@ def open_store(
         _make_or_look(path)
         had_log = path.with_name(path.name + "-wal").exists()
         connection = _connect(path, connect)
+        # A log may not be folded into a file that is refused; without one, closing must not leave an empty one.
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(had_log))
         try:
             unclean = _make_ready(path, connection, durability, now, had_log, warn)
             yield OpenedStore(connection=connection, was_unclean=unclean)
@@ -110,7 +112,6 @@ def _connect(path: Path, connect: Connect) -> apsw.Connection:
         connection = connect(path, apsw.SQLITE_OPEN_READWRITE)
     except apsw.Error as error:
         raise StoreUnusable(f"the database {path} cannot be opened: {error}") from error
-    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     connection.set_busy_timeout(_BUSY_MS)
     return connection
 

@@ -30,7 +30,7 @@ REFUSAL_EVERY_S: Final = 60.0
 _TITLE_CHARS: Final = 80
 
 _PEOPLE_WAITING = (
-    "SELECT count(*) FROM messages WHERE session_no = ? AND status IN ('pending_agent', 'processing')"
+    "SELECT count(*) FROM messages INDEXED BY messages_open WHERE session_no = ? AND status IN ('pending_agent', 'processing')"
     " AND root_seq IS NULL AND role = 'user'"
 )
 

@@ -34,14 +34,16 @@ from kesoku_actors.store.rows import (
 from kesoku_actors.store.sql import first, scalar, select
 
 _MESSAGES = f"SELECT {MESSAGE_COLUMNS} FROM messages m JOIN sessions s ON s.no = m.session_no"
+# Named, because the planner would rather walk the whole history of a session.
+_OPEN = f"SELECT {MESSAGE_COLUMNS} FROM messages m INDEXED BY messages_open JOIN sessions s ON s.no = m.session_no"
 _INFO = "SELECT id, chatbot_id, channel_id, state, created, last_activity, turns, title FROM sessions"
 _STOPS = f"SELECT {STOP_COLUMNS} FROM stops t JOIN sessions s ON s.no = t.session_no"
 
 # A returned turn, a waiting person's message, a waiting message that a stop covers, or, while the session is open and
 # within the bound, a waiting notice that wakes.
 _RUNNABLE = (
-    "SELECT s.id, s.chatbot_id, s.channel_id FROM messages m JOIN sessions s ON s.no = m.session_no"
-    " WHERE m.status IN ('pending_agent', 'processing') AND (m.root_seq IS NOT NULL OR m.role = 'user'"
+    "SELECT s.id, s.chatbot_id, s.channel_id FROM messages m INDEXED BY messages_open"
+    " JOIN sessions s ON s.no = m.session_no WHERE m.status IN ('pending_agent', 'processing') AND (m.root_seq IS NOT NULL OR m.role = 'user'"
     " OR EXISTS (SELECT 1 FROM covers WHERE message_id = m.id AND ended IS NULL)"
     " OR (s.state = 'open' AND s.self_started < ? AND json_extract(m.metadata, '$.wakes')))"
 )
@@ -131,7 +133,7 @@ def leaving(connection: apsw.Connection, channel: Channel) -> tuple[Message, ...
 def waiting(connection: apsw.Connection, no: int | None) -> tuple[Waiting, ...]:
     """Return the messages of a session that wait to be taken and belong to no turn, by seq."""
     sql = (
-        "SELECT id, seq, role, metadata FROM messages WHERE session_no = ?"
+        "SELECT id, seq, role, metadata FROM messages INDEXED BY messages_open WHERE session_no = ?"
         " AND status IN ('pending_agent', 'processing') AND root_seq IS NULL ORDER BY seq"
     )
     return tuple(
@@ -144,7 +146,7 @@ def waiting(connection: apsw.Connection, no: int | None) -> tuple[Waiting, ...]:
 def turn(connection: apsw.Connection, no: int) -> tuple[Message, ...]:
     """Return the messages of a session's one open turn, claimed or returned: root first, then by place."""
     sql = (
-        f"{_MESSAGES} WHERE m.session_no = ? AND m.status IN ('pending_agent', 'processing')"
+        f"{_OPEN} WHERE m.session_no = ? AND m.status IN ('pending_agent', 'processing')"
         " AND m.root_seq IS NOT NULL ORDER BY m.place"
     )
     return tuple(map(message_of, select(connection, sql, (no,))))

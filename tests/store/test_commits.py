@@ -143,7 +143,7 @@ async def test_o4_a_turn_that_ends_gives_every_call_one_result(tmp_path: Path):
         results = [row for row in reply.rows if row.type is Type.TOOL_RESULT]
         assert [row.parent_id for row in results] == [ended, started, waiting]
         assert [row.metadata["outcome"] for row in results] == [Outcome.OK, Outcome.UNKNOWN, Outcome.INTERRUPTED]
-        assert [row.content for row in results][0] == "as staged"
+        assert results[0].content == "as staged"
         assert all(row.content for row in results)
 
 

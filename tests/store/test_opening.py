@@ -1,0 +1,222 @@
+"""Opening and closing: one owner (C6), damage left untouched (C8), modes of files (T6)."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+import pytest
+
+from kesoku_actors.store import Durability, StoreDamaged, StoreInUse, StoreUnusable
+from kesoku_actors.store.access import connect_plainly
+from kesoku_actors.store.opening import OpenedStore, open_store
+from kesoku_actors.store.schema import SCHEMA
+
+
+@contextmanager
+def opening(path: Path, warnings: list[str] | None = None) -> Iterator[OpenedStore]:
+    told = [] if warnings is None else warnings
+    with open_store(path, durability=Durability.NORMAL, connect=connect_plainly, now=5.0, warn=told.append) as opened:
+        yield opened
+
+
+def ended_in_order(path: Path) -> None:
+    with opening(path) as opened:
+        opened.end_in_order()
+
+
+def crashed(path: Path) -> Path:
+    """Leave at another path what a dead owner leaves: the database and its log."""
+    left = path.with_name("crashed.db")
+    with opening(path):
+        for name in (path.name, path.name + "-wal"):
+            left.with_name(left.name + name.removeprefix(path.name)).write_bytes(path.with_name(name).read_bytes())
+    return left
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    """Everything in a folder but what SQLite shares between processes, and the lock."""
+    return {file.name: file.read_bytes() for file in folder.iterdir() if not file.name.endswith(("-shm", ".lock"))}
+
+
+def refused_untouched(path: Path, match: str) -> None:
+    before = bytes_of(path.parent)
+    with pytest.raises(StoreDamaged, match=match) as refused, opening(path):
+        pass
+    assert str(path) in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert bytes_of(path.parent) == before
+
+
+def test_t6_what_we_make_is_for_us_alone(tmp_path: Path):
+    path = tmp_path / "new" / "k.db"
+    with opening(path):
+        modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+        assert set(modes) == {"k.db", "k.db-wal", "k.db-shm", "k.db.lock"}
+        assert set(modes.values()) == {0o600}
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_the_ledger_names_the_migrations_carried_out_once(tmp_path: Path):
+    path = tmp_path / "k.db"
+    ended_in_order(path)
+    with opening(path) as opened:
+        ledger = opened.connection.execute("SELECT number, name, applied FROM migrations").fetchall()
+        assert ledger == [(1, "0001_rows", 5.0)]
+        assert opened.connection.pragma("user_version") == SCHEMA
+
+
+@pytest.mark.parametrize(("durability", "synchronous"), [(Durability.NORMAL, 1), (Durability.FULL, 2)])
+def test_c1_durability_decides_whether_a_commit_waits_for_the_disk(
+    tmp_path: Path, durability: Durability, synchronous: int
+):
+    with open_store(tmp_path / "k.db", durability=durability, connect=connect_plainly, now=0.0, warn=print) as opened:
+        assert opened.connection.pragma("synchronous") == synchronous
+        assert opened.connection.pragma("journal_mode") == "wal"
+
+
+def test_c6_a_second_owner_is_told_who_the_first_is(tmp_path: Path):
+    path = tmp_path / "k.db"
+    with opening(path):
+        before = bytes_of(tmp_path)
+        with pytest.raises(StoreInUse, match=rf"process {os.getpid()} \(.*pytest") as refused, opening(path):
+            pass
+        assert refused.value.exit_code == 75
+        assert bytes_of(tmp_path) == before
+    ended_in_order(path)
+
+
+def test_c6_another_name_of_the_same_file_is_the_same_store(tmp_path: Path):
+    path, link = tmp_path / "k.db", tmp_path / "link.db"
+    link.symlink_to(path)
+    with opening(path), pytest.raises(StoreInUse), opening(link):
+        pass
+
+
+def test_a_path_that_is_no_file_is_refused_in_one_line(tmp_path: Path):
+    file = tmp_path / "file"
+    file.write_text("x")
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, Path(os.devnull), tmp_path / "pipe", file / "k.db"):
+        with pytest.raises(StoreUnusable, match=str(path)) as refused, opening(path):
+            pass
+        assert "\n" not in str(refused.value)
+        assert refused.value.exit_code == 73
+
+
+def test_c8_what_is_not_a_database_is_left_untouched(tmp_path: Path):
+    path = tmp_path / "k.db"
+    path.write_bytes(b"Dear diary, " * 1000)
+    refused_untouched(path, "not a database")
+    path.write_bytes(b"short")
+    refused_untouched(path, "not a database")
+
+
+def test_c8_a_database_of_another_program_is_left_untouched(tmp_path: Path):
+    path = tmp_path / "k.db"
+    other = apsw.Connection(str(path))
+    other.execute("CREATE TABLE bookmarks (url TEXT)")
+    other.close()
+    refused_untouched(path, "another program")
+    other = apsw.Connection(str(path))
+    other.pragma("user_version", 1)
+    other.close()
+    refused_untouched(path, "another program")
+
+
+def test_c8_a_newer_database_is_left_untouched(tmp_path: Path):
+    path = tmp_path / "k.db"
+    ended_in_order(path)
+    newer = apsw.Connection(str(path))
+    newer.pragma("user_version", SCHEMA + 1)
+    newer.close()
+    refused_untouched(path, "newer than this program")
+
+
+def test_c8_a_newer_database_whose_log_alone_says_so_is_left_untouched(tmp_path: Path):
+    path = tmp_path / "k.db"
+    ended_in_order(path)
+    newer = apsw.Connection(str(path))
+    newer.pragma("user_version", SCHEMA + 1)
+    left = path.with_name("left.db")
+    for suffix in ("", "-wal"):
+        left.with_name(left.name + suffix).write_bytes(path.with_name(path.name + suffix).read_bytes())
+    newer.close()
+    refused_untouched(left, "newer than this program")
+
+
+def test_c8_a_truncated_database_is_left_untouched(tmp_path: Path):
+    path = tmp_path / "k.db"
+    ended_in_order(path)
+    whole = path.read_bytes()
+    for length in (len(whole) - 1, len(whole) // 2, 4096, 100):
+        path.write_bytes(whole[:length])
+        refused_untouched(path, "damaged")
+
+
+def test_c8_an_empty_file_beside_a_log_is_left_untouched(tmp_path: Path):
+    left = crashed(tmp_path / "k.db")
+    left.write_bytes(b"")
+    refused_untouched(left, "empty beside a write-ahead log")
+
+
+def test_c8_an_empty_file_is_a_new_database(tmp_path: Path):
+    path = tmp_path / "k.db"
+    path.touch()
+    ended_in_order(path)
+    assert path.stat().st_size > 0
+
+
+def test_c8_pages_spoilt_before_an_unclean_end_are_found_and_left_untouched(tmp_path: Path):
+    path = tmp_path / "k.db"
+    with opening(path) as opened:
+        opened.connection.execute("BEGIN")
+        for number in range(2000):
+            opened.connection.execute("INSERT INTO posts VALUES (?, 1, NULL)", (f"{number:08}",))
+        opened.connection.execute("COMMIT")
+    spoilt = bytearray(path.read_bytes())
+    spoilt[-4096:] = b"\xff" * 4096
+    path.write_bytes(spoilt)
+    path.with_name("k.db-wal").touch()
+    refused_untouched(path, "damaged")
+
+
+def test_c8_a_counter_behind_its_rows_is_refused(tmp_path: Path):
+    path = tmp_path / "k.db"
+    with opening(path) as opened:
+        values = "9, 9, 1, NULL, NULL, 'i', NULL, 'Ada', 'user', 'text', 'error', '', NULL, NULL, 0.0, '{}'"
+        opened.connection.execute(f"INSERT INTO messages VALUES ({values})")
+        opened.end_in_order()
+    refused_untouched(path, "counter 0 is behind")
+
+
+def test_c8_an_unclean_end_is_noticed_and_an_orderly_one_is_not(tmp_path: Path):
+    path = tmp_path / "k.db"
+    with opening(path) as opened:
+        assert not opened.was_unclean
+    with opening(path) as opened:
+        assert opened.was_unclean
+        opened.end_in_order()
+    with opening(path) as opened:
+        assert not opened.was_unclean
+
+
+def test_c8_a_log_that_is_gone_after_an_unclean_end_is_told(tmp_path: Path):
+    left = crashed(tmp_path / "k.db")
+    warnings: list[str] = []
+    with opening(left, warnings):
+        pass
+    assert warnings == []
+    with opening(left, warnings):
+        pass
+    assert len(warnings) == 1
+    assert "newest messages may be missing" in warnings[0]
+
+
+def test_an_orderly_end_leaves_one_file(tmp_path: Path):
+    ended_in_order(tmp_path / "k.db")
+    assert {file.name for file in tmp_path.iterdir()} == {"k.db", "k.db.lock"}

@@ -1,0 +1,203 @@
+"""Reading: cursors (B1), order (O1), one snapshot, one range scan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+from kesoku_actors.protocol import Message
+from kesoku_actors.store import (
+    CloseSession,
+    Durability,
+    EditMessage,
+    Publication,
+    StoreBusy,
+    StoreOptions,
+    StoreUnusable,
+    WipeSession,
+    WithdrawMessage,
+    open_reader,
+    queries,
+)
+from kesoku_actors.store.rows import message_of
+from tests.store.home import ROOM, Home, cut, living, saying, take
+
+BOTH = pytest.mark.parametrize("durability", list(Durability))
+
+
+async def catch_up(home: Home, after: int, page: int) -> tuple[dict[str, Message], list[str], int]:
+    """Follow a cursor to its end, as a listener that lags does."""
+    found: dict[str, Message] = {}
+    removed: list[str] = []
+    while True:
+        seen = await home.reader.changes(after, page)
+        for message in seen.changed:
+            assert message.id not in found, "a row came twice"
+            assert after < message.rev <= seen.rev
+            found[message.id] = message
+        removed += [message_id for message_id, _session, _rev in seen.removed]
+        if seen.rev == after:
+            return found, removed, after
+        after = seen.rev
+
+
+@pytest.mark.parametrize("page", [1, 2, 3, 100])
+async def test_b1_a_cursor_meets_each_changed_row_once_in_its_present_state(tmp_path: Path, page: int):
+    async with living(tmp_path / "k.db") as home:
+        before = await home.say("before")
+        after = await home.reader.head()
+        key = await home.hire(before.session_id)
+        await home.stand(key, claim=take(before))
+        gone, kept = await home.say("gone"), await home.say("kept")
+        await home.store.edit(EditMessage(message_id=kept.id, content="edited"))
+        await home.store.withdraw(WithdrawMessage(message_id=gone.id))
+        await home.answer(key, before)
+        found, removed, cursor = await catch_up(home, after, page)
+        assert removed == [gone.id]
+        assert {message.content for message in found.values()} == {"before", "edited", "hi"}
+        assert found[before.id] == await home.now(before)
+        assert cursor == await home.reader.head()
+
+
+async def test_b1_publications_together_say_the_same_as_a_cursor(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, root = await home.begin()
+        other = await home.say("other")
+        await home.stand(key, root, insert=(saying("a"), saying("b")), ends=(cut(root),), claim=take(other))
+        told: dict[str, Message] = {}
+        revs = [0]
+        for publication in home.publications:
+            order = [message.rev for message in publication.changed]
+            assert order == sorted(order)
+            assert all(revs[-1] < rev <= publication.rev for rev in order)
+            revs.append(publication.rev)
+            told |= {message.id: message for message in publication.changed}
+        found, _removed, _cursor = await catch_up(home, 0, 100)
+        assert found == told
+
+
+async def test_b1_a_row_wiped_with_its_session_is_not_told_as_changed(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        message = await home.say()
+        await home.store.close_session(CloseSession(session_id=message.session_id))
+        await home.store.wipe(WipeSession(session_id=message.session_id))
+        found, removed, _cursor = await catch_up(home, 0, 10)
+        assert (found, removed) == ({}, [message.id])
+
+
+@BOTH
+async def test_everything_answers_for_what_is_unknown(tmp_path: Path, durability: Durability):
+    async with living(tmp_path / "k.db", durability=durability) as home:
+        reader = home.reader
+        assert (await reader.history("nowhere")).messages == ()
+        assert await reader.message("nobody") is None
+        assert await reader.session("nowhere") is None
+        assert await reader.waiting("nowhere") == ()
+        assert await reader.stops("nowhere") == ()
+        assert await reader.stop(5) is None
+        assert await reader.stop_outcome(5) == ((), ())
+        assert await reader.calls("nobody") == ()
+        assert await reader.chunks("nobody") == ()
+        assert not await reader.is_runnable("nowhere")
+        assert await reader.changes(0, 10) == Publication(rev=0, changed=())
+
+
+@BOTH
+async def test_what_was_answered_is_what_is_read(tmp_path: Path, durability: Durability):
+    async with living(tmp_path / "k.db", durability=durability) as home:
+        key, root = await home.begin("héllo \0 世界")
+        reply = await home.answer(key, root)
+        history = (await home.reader.history(key.session_id)).messages
+        assert history == tuple(sorted(reply.rows, key=lambda row: row.seq))
+
+
+async def test_a_message_read_back_is_as_good_as_a_new_one(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        message = await home.say()
+        read = await home.now(message)
+        assert (read, repr(read)) == (message, repr(message))
+        assert type(read.status) is type(message.status)
+
+
+def test_m1_a_row_says_every_field_of_a_message():
+    row = ("id", 1, 2, "s", "bot", "room", "x", "Ada", "user", "text", "processed", "hi", None, "id", 1, 5.0, '{"a":1}')
+    read = message_of(row)
+    message = Message(
+        id="id",
+        seq=1,
+        rev=2,
+        session_id="s",
+        chatbot_id="bot",
+        channel_id="room",
+        external_id="x",
+        sender="Ada",
+        role=read.role,
+        type=read.type,
+        status=read.status,
+        content="hi",
+        root_id="id",
+        place=1,
+        timestamp=5.0,
+        metadata={"a": 1},
+    )
+    assert read == message
+
+
+PLANS = {
+    "a history is one range scan": (queries.history, ("s",), "messages_history (session_no=? AND root_seq>?)"),
+    "a turn is found by what is open": (queries.turn, (1,), "messages_open (session_no=?)"),
+    "waiting rows are found by what is open": (queries.waiting, (1,), "messages_open (session_no=?)"),
+    "work is found by what is open": (queries.runnable, (None, 8), "messages_open"),
+    "leaving rows are found by what leaves": (queries.leaving, (ROOM,), "messages_leaving"),
+    "changes are found by rev": (queries.changes, (0, 10), "messages_by_rev (rev>?)"),
+}
+
+
+@pytest.mark.parametrize("promise", PLANS)
+async def test_reads_do_not_grow_with_what_they_do_not_return(tmp_path: Path, promise: str):
+    query, values, wanted = PLANS[promise]
+    async with living(tmp_path / "k.db") as home:
+        await home.say()
+
+        def plans(connection: apsw.Connection) -> list[str]:
+            statements: list[str] = []
+            connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: statements.append(event["sql"]))
+            query(connection, *values)
+            connection.trace_v2(0)
+            return [
+                row[3]
+                for sql in statements
+                for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", _bound(sql)).fetchall()
+            ]
+
+        details = await home.options.access.read(plans)
+        assert any(wanted in detail for detail in details), details
+        assert not any("SCAN m" in detail and "INDEX" not in detail for detail in details), details
+        assert not any("TEMP B-TREE" in detail for detail in details) or query in (queries.runnable, queries.turn)
+
+
+def _bound(sql: str) -> tuple[int, ...]:
+    return (0,) * sql.count("?")
+
+
+async def test_reads_without_an_open_store_are_told_to_try_again(tmp_path: Path):
+    options = StoreOptions(path=tmp_path / "k.db", durability=Durability.NORMAL)
+    with pytest.raises(StoreBusy):
+        await open_reader(options).head()
+
+
+async def test_c6_a_reader_alone_owns_nothing_and_makes_nothing(tmp_path: Path):
+    path = tmp_path / "k.db"
+    with pytest.raises(StoreUnusable, match="no database to read"):
+        await open_reader(StoreOptions(path=path)).head()
+    assert list(tmp_path.iterdir()) == []
+    async with living(path, durability=Durability.FULL) as home:
+        message = await home.say()
+        alone = open_reader(StoreOptions(path=path))
+        assert await alone.message(message.id) == message
+        await alone.close()
+    alone = open_reader(StoreOptions(path=path))
+    assert await alone.message(message.id) == message
+    await alone.close()
