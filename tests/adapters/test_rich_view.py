@@ -113,18 +113,15 @@ def test_a_text_that_grows_is_drawn_like_the_whole_text(tokens):
 
 
 def test_a_last_block_that_is_very_long_shows_its_end_and_is_drawn_whole_when_it_is_complete():
-    painter, flow, code = Painter(40, True), Flow(), "```\n"
-    for number in range(3000):
-        code += f"line {number}\n"
-        if number % 100 == 99:
-            flow.text = code
-            assert (
-                plain(flow.live_lines(painter)[-1 if flow.live_lines(painter)[-1] else -2]).strip() == f"line {number}"
-            )
-    text = code + "```\n\nDone.\n" + "More. " * 2000
-    flow.text = text
-    assert flow.settle(text, painter) == document(text, painter)
-    assert [plain(line).strip() for line in flow.live_lines(painter)[:3000]] == [f"line {n}" for n in range(3000)]
+    painter, flow = Painter(40, True), Flow(text="```\n")
+    for number in range(1200):
+        flow.text += f"line {number}\n"
+        if number % 400 == 399:
+            shown = [plain(line).strip() for line in flow.live_lines(painter)]
+            assert [line for line in shown if line][-1] == f"line {number}"
+    flow.text += "```\n\nDone.\n"
+    complete = [plain(line).strip() for line in flow.settle(flow.text, painter) or ()]
+    assert complete == [*(f"line {number}" for number in range(1200)), "", "Done.", ""]
 
 
 @pytest.mark.parametrize("columns", [10, 20, 80])
