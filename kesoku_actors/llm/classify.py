@@ -128,7 +128,7 @@ def from_status(source: Source, status: int, headers: Mapping[str, str], body: b
 
     `headers` are looked up by lower-case name; `now` is UTC seconds, for a `Retry-After` that is a date.
     """
-    error = _error_of(body)
+    error = error_of(body)
     kind = kind_of_error(error) or KIND_OF_STATUS.get(status) or ("server" if status >= 500 else "request")
     detail = str(error.get("message") or body[:_LONGEST_DETAIL].decode("utf-8", "replace"))
     return provider_error(
@@ -168,8 +168,8 @@ def retry_after(value: str | None, *, now: float) -> float | None:
     return max(0.0, moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() - now)
 
 
-def _error_of(body: bytes) -> Mapping[str, Any]:
-    """Return the `error` object of a body, whatever the server wrapped it in."""
+def error_of(body: bytes) -> Mapping[str, Any]:
+    """Return the `error` object of a body, whatever the server wrapped it in; empty when there is none."""
     try:
         data = json.loads(body)
     except ValueError:

@@ -18,14 +18,15 @@ from typing import Any, Final
 
 import httpx2
 import trio
-from attrs import define, field
+from attrs import Factory, define, field
 
 from kesoku_actors import __version__
-from kesoku_actors.llm.classify import Source, from_status, provider_error
+from kesoku_actors.llm.classify import Source, error_of, from_status, provider_error
 from kesoku_actors.llm.openai_body import make_body
-from kesoku_actors.llm.openai_rules import repair
+from kesoku_actors.llm.openai_fit import Reach, fit, size
+from kesoku_actors.llm.openai_rules import ChatMessage, Repaired, repair
 from kesoku_actors.llm.openai_stream import LONGEST, ChatStream
-from kesoku_actors.llm.port import Emit, Limits, Piece, ProviderError, Reply, Request
+from kesoku_actors.llm.port import Emit, Limits, Piece, ProviderError, Remedy, Reply, Request
 from kesoku_actors.llm.sse import EventReader, EventTooLong
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import DeltaKind
@@ -63,6 +64,8 @@ class OpenAIModel:
     """How to reach the server if not by TCP, such as a unix socket; it is closed with the model."""
     parameters: Mapping[str, Any] = field(factory=dict)
     """Further fields of the request's body, such as `temperature`."""
+    reach: Reach = field(default=Factory(lambda self: Reach(self.context_tokens), takes_self=True))
+    """What is known of the size of its context; give one that lives longer than this object to keep what it learns."""
     _client: httpx2.AsyncClient | None = field(default=None, init=False, repr=False)
     _making: trio.Lock = field(factory=trio.Lock, init=False, repr=False)
 
@@ -75,11 +78,12 @@ class OpenAIModel:
         """Run one inference; empty pieces say only that bytes came. Raises `ProviderError` (P2, P3)."""
         stream = ChatStream(self.source, model=self.model, context_tokens=self.context_tokens)
         try:
-            content, headers = self._content(request), self._headers()
+            body, headers = self._body(request), self._headers()
+            content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
             client = await self._connected()
             async with client.stream("POST", self._url, content=content, headers=headers) as response:
                 if response.status_code != httpx2.codes.OK:
-                    raise await self._refusal(response)
+                    raise await self._refusal(response, body)
                 await self._read(response, stream, emit)
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, EventTooLong) as error:
             kind = next(kind for types, kind in _KIND_OF_EXCEPTION if isinstance(error, types))
@@ -96,16 +100,23 @@ class OpenAIModel:
     def _url(self) -> str:
         return f"{self.base_url.rstrip('/')}/chat/completions"
 
-    def _content(self, request: Request) -> bytes:
+    def _body(self, request: Request) -> dict[str, Any]:
         # OpenAI's own reasoning models refuse the old name, most other servers do not know the new one.
         is_openai = httpx2.URL(self.base_url).host.endswith("openai.com")
         limit = "max_completion_tokens" if is_openai else "max_tokens"
         body = make_body(request, provider=self.name, model=self.model, output_limit=limit)
-        repaired = repair(body["messages"])
-        if repaired.repairs:
-            self.log.warning("history repaired for a request", session_id=request.session_id, repairs=repaired.repairs)
-        body = {**body, "messages": repaired.messages, **self.parameters}
-        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+        sound = repair(body["messages"])
+        fitted = self._fit(sound.messages, body)
+        repairs = sound.repairs + fitted.repairs
+        if repairs:
+            self.log.warning("history repaired for a request", session_id=request.session_id, repairs=repairs)
+        return {**body, "messages": fitted.messages, **self.parameters}
+
+    def _fit(self, messages: tuple[ChatMessage, ...], body: Mapping[str, Any]) -> Repaired:
+        most = self.reach.most_bytes()
+        if most is None:
+            return Repaired(messages=messages, repairs=())
+        return fit(messages, most - _tools_size(body))
 
     def _headers(self) -> dict[str, str]:
         headers = {"content-type": "application/json", "user-agent": f"kesoku-actors/{__version__}"}
@@ -150,11 +161,20 @@ class OpenAIModel:
                     return
         _play(events.end(), stream, emit)
 
-    async def _refusal(self, response: httpx2.Response) -> ProviderError:
-        body = await _bounded(response, _ERROR_BODY)
+    async def _refusal(self, response: httpx2.Response, body: Mapping[str, Any]) -> ProviderError:
+        said = await _bounded(response, _ERROR_BODY)
         if self.api_key:  # some servers repeat the key they refuse (T6)
-            body = body.replace(self.api_key.encode(), b"***")
-        return from_status(self.source, response.status_code, response.headers, body, now=self.wall())
+            said = said.replace(self.api_key.encode(), b"***")
+        error = from_status(self.source, response.status_code, response.headers, said, now=self.wall())
+        if error.remedy is Remedy.COMPACT:
+            self.reach.refused(size(body["messages"]) + _tools_size(body), error_of(said))
+            if self._fit(body["messages"], body).repairs:
+                error.remedy = Remedy.RETRY  # the next request is cut to what was just learnt
+        return error
+
+
+def _tools_size(body: Mapping[str, Any]) -> int:
+    return len(json.dumps(body["tools"])) if "tools" in body else 0
 
 
 def _play(events: list[str], stream: ChatStream, emit: Emit) -> None:

@@ -321,6 +321,30 @@ async def test_the_end_of_the_context_is_no_orderly_end() -> None:
         assert (await infer(model)).finish is Finish.LENGTH
 
 
+async def test_a_session_too_long_for_its_model_goes_on_with_the_newest_part() -> None:
+    too_long = error_answer(400, type="exceed_context_size_error", n_prompt_tokens=5000, n_ctx=2048)
+    turns = [
+        row for at in range(40) for row in (said(2 * at + 1, f"{at}: {'word ' * 60}"), answered(2 * at + 2, "Yes."))
+    ]
+    request = asking(*turns, said(100, "And now?"))
+    async with talking_to(too_long, text_answer("ok")) as (server, model):
+        with pytest.raises(ProviderError) as caught:
+            await infer(model, request)
+        assert (caught.value.kind, caught.value.remedy) == ("context", Remedy.RETRY)
+        assert (await infer(model, request)).text == "ok"
+    first, second = (body["messages"] for body in server.bodies)
+    assert len(second) < len(first)
+    assert (second[0], second[-1]) == (first[0], first[-1])
+
+
+async def test_a_message_too_long_by_itself_is_not_tried_again() -> None:
+    too_long = error_answer(400, type="exceed_context_size_error", n_prompt_tokens=5000, n_ctx=2048)
+    async with talking_to(too_long) as (_, model):
+        error = await refused(model)
+    assert error.remedy is Remedy.COMPACT
+    assert "longer than the model can read" in str(error)
+
+
 async def test_broken_text_of_a_person_is_sent_as_valid_json() -> None:
     async with talking_to(text_answer("ok")) as (server, model):
         await infer(model, asking(said(1, "half \ud83c a guitar")))
