@@ -38,8 +38,9 @@ def command(
     """
     request = request_of(prompt, config, session, latest=latest, listing=listing, llm=llm, json=json)
     # The whole agent is imported only now: a request that cannot be taken is refused at once.
-    from kesoku_actors.app.chat import list_sessions, run_chat
+    from kesoku_actors.app.chat import run_chat
     from kesoku_actors.app.chat_request import ChatRequest
+    from kesoku_actors.app.chat_sessions import list_sessions
 
     return run_chat(request) if isinstance(request, ChatRequest) else list_sessions(request)
 

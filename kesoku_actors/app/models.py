@@ -1,0 +1,105 @@
+"""Which models this run can use: the settings' providers, registered through the door that plugins use."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kesoku_actors.app.sections import OpenAI
+from kesoku_actors.app.settings import Settings
+from kesoku_actors.clock import World
+from kesoku_actors.llm.classify import Source
+from kesoku_actors.llm.port import Provider
+from kesoku_actors.llm.registry import LOCAL, ProviderFactory, ProviderRegistry
+from kesoku_actors.log import Logger
+
+if TYPE_CHECKING:
+    from kesoku_actors.llm.local_options import LocalOptions
+
+OWNER = "kesoku"
+
+
+def provider_registry(settings: Settings, world: World, log: Logger) -> ProviderRegistry:
+    """Return every provider that can be made here, in the order `auto` looks at them. Imports none of them."""
+    registry = ProviderRegistry()
+    for factory in (
+        ProviderFactory(
+            name="openai",
+            owner=OWNER,
+            missing=partial(_openai_lacks, settings.openai),
+            make=partial(_make_openai, settings.openai, world, log),
+            how="OPENAI_API_KEY, or [openai] api_key or base_url",
+        ),
+        ProviderFactory(
+            name=LOCAL,
+            owner=OWNER,
+            missing=partial(_local_lacks, settings),
+            make=partial(_make_local, settings, world, log),
+            how="[local] model_path, or run: kesoku-actors model pull smollm2",
+        ),
+        ProviderFactory(
+            name="scripted",
+            owner=OWNER,
+            missing=lambda: None,
+            make=partial(_make_scripted, settings),
+            how="[scripted] scenario_path",
+            auto=False,
+        ),
+    ):
+        registry.add(factory)
+    return registry
+
+
+def _openai_lacks(section: OpenAI) -> str | None:
+    if section.api_key is None and section.base_url == OpenAI().base_url:
+        return "no key is set"
+    return None
+
+
+def _make_openai(section: OpenAI, world: World, log: Logger) -> Provider:
+    from kesoku_actors.llm.openai import OpenAIModel
+
+    return OpenAIModel(
+        source=Source(
+            provider="openai",
+            key="[openai] api_key or OPENAI_API_KEY",
+            model="[openai] model_name",
+            address="[openai] base_url",
+        ),
+        model=section.model_name,
+        base_url=section.base_url,
+        api_key=section.api_key,
+        log=log,
+        wall=world.clock.wall,
+    )
+
+
+def _local_lacks(settings: Settings) -> str | None:
+    from kesoku_actors.llm.local_options import why_not
+
+    return why_not(local_options(settings))
+
+
+def _make_local(settings: Settings, world: World, log: Logger) -> Provider:
+    from kesoku_actors.llm.local import LocalModel
+
+    return LocalModel(local_options(settings), log=log, wall=world.clock.wall)
+
+
+def _make_scripted(settings: Settings) -> Provider:
+    from kesoku_actors.llm.scripted import DEMO, ScriptedModel, load_scenario
+
+    return ScriptedModel(load_scenario(settings.scripted.scenario_path or DEMO))
+
+
+def local_options(settings: Settings) -> LocalOptions:
+    """Return what the embedded model is given."""
+    from kesoku_actors.llm.local_options import LocalOptions
+
+    local = settings.local
+    return LocalOptions(
+        model_path=local.model_path,
+        context_size=local.context_size,
+        threads=local.threads,
+        tools=local.tools,
+    )

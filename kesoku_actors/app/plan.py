@@ -1,0 +1,133 @@
+"""From settings to the plan of a run: what every entry point (one-shot chat, daemon) has in common."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from kesoku_actors.actors import ChildSpec
+from kesoku_actors.app.house import EdgesFor, Plan
+from kesoku_actors.app.sections import Shell
+from kesoku_actors.app.settings import Settings
+from kesoku_actors.clock import World
+from kesoku_actors.llm.gate import ProviderGate
+from kesoku_actors.llm.port import Provider
+from kesoku_actors.log import Logger, mask_secrets
+from kesoku_actors.prompt import BUILT_IN
+from kesoku_actors.protocol import Channel
+from kesoku_actors.session import Brain, TurnLimits
+from kesoku_actors.store import DeadCall, Durability, Rules, StoreOptions
+from kesoku_actors.tools import ToolOptions, ToolRegistry
+from kesoku_actors.tools.shell import (
+    ShellOptions,
+    ShellPolicy,
+    clean_environment,
+    end_survivors,
+    shell_tool,
+    warnings,
+)
+
+
+def plan_run(
+    settings: Settings,
+    provider: Provider,
+    *,
+    world: World,
+    log: Logger,
+    channels: tuple[Channel, ...] | None,
+    edges: EdgesFor,
+    probe: Callable[[str], None],
+) -> Plan:
+    """Return the plan of a run in which `provider` answers everywhere."""
+    brain = Brain(provider=provider, gate=ProviderGate.of(provider))
+    agent = settings.agent
+    return Plan(
+        store=store_options(settings, log, probe),
+        sessions_dir=settings.workspace.sessions_dir,
+        world=world,
+        log=log,
+        brains=(brain,),
+        brain_for=lambda _channel: brain,
+        registry=tool_registry(settings),
+        layers=BUILT_IN,
+        limits=TurnLimits(max_steps=agent.max_steps, max_turn_s=agent.max_turn_seconds),
+        tool_options=ToolOptions(
+            deadline_s=settings.shell.timeout_s,
+            output_chars=settings.shell.output_chars,
+            mask=mask_secrets(settings.secrets()),
+        ),
+        resume_within_s=agent.resume_within_s,
+        parallel_tools=agent.parallel_tools,
+        channels=channels,
+        end_survivors=lambda calls: _end_survivors(calls, log),
+        edges=edges,
+        provider_children=provider_children(provider),
+    )
+
+
+def store_options(settings: Settings, log: Logger, probe: Callable[[str], None]) -> StoreOptions:
+    """Return how the run's store is opened."""
+    return StoreOptions(
+        path=settings.workspace.db_path,
+        durability=Durability(settings.workspace.durability),
+        rules=Rules(max_waiting=settings.agent.max_waiting, default_mode=settings.agent.busy_mode),
+        warn=log.warning,
+        probe=probe,
+    )
+
+
+def reading_options(path: Path) -> StoreOptions:
+    """Return options for a reader that opens the file by itself and owns nothing (C6)."""
+    return StoreOptions(path=path, durability=Durability.FULL)
+
+
+def tool_registry(settings: Settings) -> ToolRegistry:
+    """Return the tools of the run."""
+    registry = ToolRegistry()
+    if settings.shell.enabled:
+        environment = clean_environment(
+            os.environ, {name: os.environ[name] for name in settings.shell.env if name in os.environ}
+        )
+        registry.add(
+            shell_tool(ShellOptions(policy=shell_policy(settings.shell), environment=environment)), owner="kesoku"
+        )
+    return registry
+
+
+def shell_policy(shell: Shell) -> ShellPolicy:
+    """Return the rules of the shell tool. Raises `PatternRefused`."""
+    return ShellPolicy(
+        mode=shell.mode,
+        use_shell=shell.use_shell,
+        allowlist_patterns=shell.allowlist_patterns,
+        blocklist_patterns=shell.blocklist_patterns,
+        forbidden_patterns=shell.forbidden_patterns,
+    )
+
+
+def tool_warnings(settings: Settings) -> tuple[str, ...]:
+    """Return what a person should know of the tools before the run (T2)."""
+    return warnings(shell_policy(settings.shell)) if settings.shell.enabled else ()
+
+
+def provider_children(provider: Provider) -> tuple[ChildSpec, ...]:
+    """Return the actors that a provider needs beside its gate."""
+    if provider.name != "local":
+        return ()
+    from functools import partial
+
+    from kesoku_actors.llm.local import LocalModel, local_actor
+
+    assert isinstance(provider, LocalModel)
+    return (ChildSpec(id="local-server", start=partial(local_actor, model=provider), mailbox=provider.mailbox),)
+
+
+async def _end_survivors(calls: Sequence[DeadCall], log: Logger) -> None:
+    for found in await end_survivors(calls):
+        log.warning(
+            "processes of a call outlived the program",
+            call=found.call_id,
+            ended=[process.pid for process in found.ended],
+            left=[process.pid for process in found.left],
+        )
