@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,41 +12,18 @@ import pytest
 from kesoku_actors import __version__
 from kesoku_actors.cli.table import help_text
 
-REPOSITORY = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "kesoku_actors"]
 
-
-@pytest.fixture
-def environ(tmp_path: Path) -> dict[str, str]:
-    return {
-        "PATH": os.environ["PATH"],
-        "PYTHONPATH": str(REPOSITORY),
-        "HOME": str(tmp_path),
-        "XDG_DATA_HOME": str(tmp_path / "data"),
-    }
-
-
-def shell(line: str, environ: dict[str, str], **changes: str) -> tuple[int, str, str]:
-    """Run `line` in a shell, where `$K` is the program, and return exit code, output and errors."""
-    done = subprocess.run(
-        ["bash", "-c", line],
-        env={**environ, "K": " ".join(COMMAND), **changes},
-        cwd=environ["HOME"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    return done.returncode, done.stdout, done.stderr
+Shell = Callable[..., tuple[int, str, str]]
 
 
 @pytest.mark.parametrize("arguments", ["", "--help", "-h"])
-def test_help_comes_from_the_table(environ: dict[str, str], arguments: str) -> None:
-    assert shell(f"$K {arguments}", environ) == (0, help_text() + "\n", "")
+def test_help_comes_from_the_table(shell: Shell, arguments: str) -> None:
+    assert shell(f"$K {arguments}") == (0, help_text() + "\n", "")
 
 
-def test_version(environ: dict[str, str]) -> None:
-    assert shell("$K --version", environ) == (0, f"kesoku-actors {__version__}\n", "")
+def test_version(shell: Shell) -> None:
+    assert shell("$K --version") == (0, f"kesoku-actors {__version__}\n", "")
 
 
 def test_the_quick_way_imports_nothing_of_the_standard_library_and_no_library(environ: dict[str, str]) -> None:
@@ -75,43 +52,43 @@ def test_the_help_of_a_command_does_not_import_the_agent(environ: dict[str, str]
     assert not imported & {"trio", "attrs", "attr", "cattrs", "apsw", "rich", "httpx2", "tomllib", "platformdirs"}
 
 
-def test_a_closed_output_is_one_line_and_nothing_is_begun(environ: dict[str, str], tmp_path: Path) -> None:
+def test_a_closed_output_is_one_line_and_nothing_is_begun(shell: Shell, tmp_path: Path) -> None:
     for arguments in ("--help", "chat hello", "init"):
-        code, _, errors = shell(f"$K {arguments} >&-", environ)
+        code, _, errors = shell(f"$K {arguments} >&-")
         assert code == 2
         assert errors == "kesoku-actors: error: standard output is closed; open it, or send it to a file or /dev/null\n"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_closed_error_output_or_input_changes_no_answer(environ: dict[str, str], tmp_path: Path) -> None:
-    assert shell("$K init -c a.toml 2>&- <&-", environ)[0] == 0
-    assert shell("$K check -c a.toml 2>&- <&-", environ)[:2] == (0, "ok: a.toml\n")
-    code, output, errors = shell("$K check -c none.toml 2>&-", environ)
+def test_a_closed_error_output_or_input_changes_no_answer(shell: Shell, tmp_path: Path) -> None:
+    assert shell("$K init -c a.toml 2>&- <&-")[0] == 0
+    assert shell("$K check -c a.toml 2>&- <&-")[:2] == (0, "ok: a.toml\n")
+    code, output, errors = shell("$K check -c none.toml 2>&-")
     assert (code, output, errors) == (78, "", "")
 
 
-def test_a_closed_input_without_a_prompt_is_one_line(environ: dict[str, str]) -> None:
-    code, output, errors = shell("$K chat <&-", environ)
+def test_a_closed_input_without_a_prompt_is_one_line(shell: Shell) -> None:
+    code, output, errors = shell("$K chat <&-")
     assert (code, output) == (2, "")
     assert errors.startswith("kesoku-actors: error: no prompt, and standard input is closed; ")
 
 
-def test_a_reader_that_goes_away_is_no_error_worth_a_word(environ: dict[str, str]) -> None:
+def test_a_reader_that_goes_away_is_no_error_worth_a_word(shell: Shell) -> None:
     for arguments in ("--help", "chat --help"):
-        code, _, errors = shell(f"set -o pipefail; (sleep 0.2; $K {arguments}) | true", environ)
+        code, _, errors = shell(f"set -o pipefail; (sleep 0.2; $K {arguments}) | true")
         assert (code, errors) == (141, "")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_a_full_disk_behind_the_output_is_one_line(environ: dict[str, str]) -> None:
+def test_a_full_disk_behind_the_output_is_one_line(shell: Shell) -> None:
     for arguments in ("--help", "chat --help"):
-        code, _, errors = shell(f"$K {arguments} > /dev/full", environ)
+        code, _, errors = shell(f"$K {arguments} > /dev/full")
         assert code == 73
         assert errors == "kesoku-actors: error: standard output cannot be written: No space left on device\n"
 
 
-def test_input_that_is_not_utf8_is_one_line(environ: dict[str, str]) -> None:
-    code, output, errors = shell(r"printf 'caf\xe9' | $K chat", environ)
+def test_input_that_is_not_utf8_is_one_line(shell: Shell) -> None:
+    code, output, errors = shell(r"printf 'caf\xe9' | $K chat")
     assert (code, output) == (2, "")
     assert errors == "kesoku-actors: error: standard input is not UTF-8: byte 0xe9 at 3; convert it first\n"
 
@@ -129,18 +106,18 @@ def test_ctrl_c_while_the_prompt_is_read_is_quiet(environ: dict[str, str]) -> No
     assert (process.returncode, output, errors) == (130, b"", b"")
 
 
-def test_without_any_writable_home_init_is_one_line(environ: dict[str, str]) -> None:
-    code, _, errors = shell("$K init", environ, HOME="/proc/none", XDG_DATA_HOME="/proc/none")
+def test_without_any_writable_home_init_is_one_line(shell: Shell) -> None:
+    code, _, errors = shell("$K init", HOME="/proc/none", XDG_DATA_HOME="/proc/none")
     assert code == 73
     assert errors.startswith("kesoku-actors: error: cannot make the folder /proc/none/kesoku-actors: ")
     assert errors.count("\n") == 1
 
 
-def test_a_shell_can_complete_commands_and_options(environ: dict[str, str]) -> None:
+def test_a_shell_can_complete_commands_and_options(shell: Shell) -> None:
     complete = {"_KESOKU_ACTORS_COMPLETE": "bash_complete", "COMP_WORDS": "kesoku-actors ch", "COMP_CWORD": "1"}
-    assert shell("$K", environ, **complete)[1].split() == ["plain,chat", "plain,check"]
+    assert shell("$K", **complete)[1].split() == ["plain,chat", "plain,check"]
     complete |= {"COMP_WORDS": "kesoku-actors chat --ll", "COMP_CWORD": "2"}
-    assert shell("$K", environ, **complete)[1].split() == ["plain,--llm"]
-    code, script, _ = shell("$K", environ, _KESOKU_ACTORS_COMPLETE="zsh_source")
+    assert shell("$K", **complete)[1].split() == ["plain,--llm"]
+    code, script, _ = shell("$K", _KESOKU_ACTORS_COMPLETE="zsh_source")
     assert code == 0
     assert "kesoku-actors" in script
