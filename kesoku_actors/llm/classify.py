@@ -1,8 +1,8 @@
 """Table P2: of what kind a provider's error is, and what to do about it. Pure.
 
-Two tables and nothing else decide: `KIND_OF_CODE` and `KIND_OF_STATUS` name the kind (the server's own code is more
-exact than its HTTP status, so it is asked first), `REMEDY` says what a kind asks for. A kind not listed is retried,
-as an unknown failure of a server usually passes.
+Tables and nothing else decide: `KIND_OF_CODE`, `KIND_OF_PHRASE` and `KIND_OF_STATUS` name the kind (the server's own
+words are more exact than its HTTP status, so they are asked first), `REMEDY` says what a kind asks for. A kind not
+listed is retried, as an unknown failure of a server usually passes.
 
 `Retry-After` is read in both its forms, seconds and HTTP date; the wall clock comes as a number.
 """
@@ -32,6 +32,7 @@ REMEDY: Final[Mapping[str, Remedy]] = {
     "quota": Remedy.FAIL_OVER,
     "context": Remedy.COMPACT,
     "request": Remedy.REPAIR,
+    "tools": Remedy.REPAIR,
     "auth": Remedy.TELL,
     "model": Remedy.TELL,
     "address": Remedy.TELL,
@@ -77,6 +78,17 @@ KIND_OF_CODE: Final[Mapping[str, str]] = {
     "unavailable_error": "overloaded",
 }
 
+KIND_OF_PHRASE: Final[Mapping[str, str]] = {
+    "not support tools": "tools",
+    "not support tool": "tools",
+    "support tool use": "tools",
+    "not support function": "tools",
+    "enable-auto-tool-choice": "tools",
+    "tools param requires": "tools",
+    "maximum context length": "context",
+}
+"""What servers without a code for it write instead, in lower case."""
+
 _LONGEST_DETAIL: Final = 300
 
 
@@ -101,6 +113,7 @@ _ADVICE: Final[Mapping[str, str]] = {
     "model": "there is no such model or address; change {model} or {address}",
     "address": "the server does not speak this protocol there; change {address}",
     "connect": "the server cannot be reached; {address} says where it is",
+    "tools": "the model cannot use tools",
     "quota": "the account behind the key has no credit left; the key is looked for in {key}",
     "context": "the conversation is longer than the model can read",
 }
@@ -146,12 +159,13 @@ def from_error_object(source: Source, error: Any) -> ProviderError:
 
 
 def kind_of_error(error: Mapping[str, Any]) -> str | None:
-    """Return the kind that the server's own words name, or none when it used no word of the table."""
+    """Return the kind that the server's own words name, or none when it used no word of the tables."""
     for key in ("code", "type"):
         word = error.get(key)
         if isinstance(word, str) and word in KIND_OF_CODE:
             return KIND_OF_CODE[word]
-    return None
+    message = str(error.get("message")).lower()
+    return next((kind for phrase, kind in KIND_OF_PHRASE.items() if phrase in message), None)
 
 
 def retry_after(value: str | None, *, now: float) -> float | None:

@@ -18,12 +18,13 @@ from typing import Any, Final
 
 import httpx2
 import trio
-from attrs import Factory, define, field
+from attrs import Factory, define, evolve, field
 
 from kesoku_actors import __version__
 from kesoku_actors.llm.classify import Source, error_of, from_status, provider_error
 from kesoku_actors.llm.openai_body import make_body
 from kesoku_actors.llm.openai_fit import Reach, fit, size
+from kesoku_actors.llm.openai_plain import without_tools
 from kesoku_actors.llm.openai_rules import ChatMessage, Repaired, repair
 from kesoku_actors.llm.openai_stream import LONGEST, ChatStream
 from kesoku_actors.llm.port import Emit, Limits, Piece, ProviderError, Remedy, Reply, Request
@@ -60,6 +61,7 @@ class OpenAIModel:
     limits: Limits = field(factory=Limits)
     context_tokens: int | None = None
     supports_tools: bool = True
+    """Becomes false when the server says that the model cannot use them."""
     transport: httpx2.AsyncBaseTransport | None = None
     """How to reach the server if not by TCP, such as a unix socket; it is closed with the model."""
     parameters: Mapping[str, Any] = field(factory=dict)
@@ -104,9 +106,11 @@ class OpenAIModel:
         # OpenAI's own reasoning models refuse the old name, most other servers do not know the new one.
         is_openai = httpx2.URL(self.base_url).host.endswith("openai.com")
         limit = "max_completion_tokens" if is_openai else "max_tokens"
+        request = request if self.supports_tools else evolve(request, tools=())
         body = make_body(request, provider=self.name, model=self.model, output_limit=limit)
         sound = repair(body["messages"])
-        fitted = self._fit(sound.messages, body)
+        messages = sound.messages if self.supports_tools else tuple(without_tools(sound.messages))
+        fitted = self._fit(messages, body)
         repairs = sound.repairs + fitted.repairs
         if repairs:
             self.log.warning("history repaired for a request", session_id=request.session_id, repairs=repairs)
@@ -170,6 +174,10 @@ class OpenAIModel:
             self.reach.refused(size(body["messages"]) + _tools_size(body), error_of(said))
             if self._fit(body["messages"], body).repairs:
                 error.remedy = Remedy.RETRY  # the next request is cut to what was just learnt
+        if error.kind == "tools" and self.supports_tools:
+            self.log.warning("the model cannot use tools: going on without them", provider=self.name, model=self.model)
+            self.supports_tools = False
+            error.remedy = Remedy.RETRY
         return error
 
 

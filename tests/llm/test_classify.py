@@ -8,6 +8,7 @@ import pytest
 
 from kesoku_actors.llm.classify import (
     KIND_OF_CODE,
+    KIND_OF_PHRASE,
     KIND_OF_STATUS,
     REMEDY,
     Source,
@@ -43,7 +44,8 @@ def test_retry_after_is_read_in_both_forms(value: str | None, seconds: float | N
 
 
 def test_every_kind_of_the_tables_has_a_remedy() -> None:
-    assert set(KIND_OF_CODE.values()) | set(KIND_OF_STATUS.values()) <= set(REMEDY)
+    named = {*KIND_OF_CODE.values(), *KIND_OF_PHRASE.values(), *KIND_OF_STATUS.values()}
+    assert named <= set(REMEDY)
 
 
 @pytest.mark.parametrize("status", [401, 403])

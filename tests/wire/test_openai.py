@@ -6,14 +6,18 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from email.utils import formatdate
+from functools import partial
 from typing import Any
 
 import pytest
 import trio
 
+from kesoku_actors.actors import ChildSpec
+from kesoku_actors.actors.testing import running
 from kesoku_actors.llm.classify import Source
+from kesoku_actors.llm.gate import ProviderGate, infer_once, provider_actor
 from kesoku_actors.llm.openai import OpenAIModel
-from kesoku_actors.llm.port import Emit, Finish, Piece, ProviderError, Remedy, Reply, Request, StepContent
+from kesoku_actors.llm.port import Emit, Finish, Limits, Piece, ProviderError, Remedy, Reply, Request, StepContent
 from kesoku_actors.log import Entry, Logger
 from kesoku_actors.protocol import Usage
 
@@ -35,6 +39,7 @@ from .openai_server import (
     text_answer,
 )
 
+HALF_A_CALL = {"index": 0, "id": "a", "type": "function", "function": {"name": "date", "arguments": '{"zone'}}
 NOW = 1_700_000_000.0
 SOURCE = Source(
     provider="openai",
@@ -215,6 +220,7 @@ async def test_a_server_that_does_not_stream_is_read_all_the_same() -> None:
         ),
         (Answer(parts=(sse(chunk({"content": "He"}), done=False), Cut())), "cut", Remedy.RETRY, None),
         (Answer(parts=(sse(chunk({"content": "He"}), done=False),)), "cut", Remedy.RETRY, None),
+        (Answer(parts=(sse(chunk({"tool_calls": [HALF_A_CALL]}), done=False), Cut())), "cut", Remedy.RETRY, None),
         (Answer(parts=(b"data: {garbage\n\n",)), "garbage", Remedy.RETRY, None),
         (Answer(parts=(b"data: " + b"x" * (2 << 20),)), "garbage", Remedy.RETRY, None),
         (
@@ -319,6 +325,39 @@ async def test_the_end_of_the_context_is_no_orderly_end() -> None:
     full = Answer(parts=(sse(*saying("and so"), chunk(usage={"total_tokens": 4096})),))
     async with talking_to(full, context_tokens=4096) as (_, model):
         assert (await infer(model)).finish is Finish.LENGTH
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["llama3:8b does not support tools", '"auto" tool choice requires --enable-auto-tool-choice and a parser'],
+)
+async def test_a_model_that_cannot_use_tools_goes_on_without_them(message: str) -> None:
+    call = called(2, call_id="x")
+    request = asking(said(1, "When?"), call, result(3, call, "Monday"), said(4, "And now?"), tools=(DATE_TOOL,))
+    entries: list[Entry] = []
+    async with talking_to(error_answer(400, message), text_answer("ok"), entries=entries) as (server, model):
+        with pytest.raises(ProviderError) as caught:
+            await infer(model, request)
+        assert (caught.value.kind, caught.value.remedy) == ("tools", Remedy.RETRY)
+        assert (await infer(model, request)).text == "ok"
+    assert not model.supports_tools
+    assert "tools" not in server.bodies[1]
+    assert [one["role"] for one in server.bodies[1]["messages"]] == ["system", "user"]
+    assert [entry.event for entry in entries] == ["the model cannot use tools: going on without them"]
+
+
+@pytest.mark.parametrize("begun", [False, True])
+async def test_a_stalling_server_is_left_by_the_watchdog(begun: bool) -> None:
+    stalling = Answer(parts=(sse(chunk({"content": "He"}), done=False), Stall()) if begun else (Stall(),))
+    async with talking_to(stalling, limits=Limits(first_byte_s=0.5, idle_s=0.2)) as (server, model):
+        gate = ProviderGate.of(model)
+        actor = ChildSpec(id="gate", start=partial(provider_actor, gate=gate), mailbox=gate.mailbox)
+        async with running(actor):
+            with pytest.raises(ProviderError) as caught:
+                await infer_once(model, gate, asking(said(1, "Hi")), ignore)
+        with trio.fail_after(10):
+            await server.left[0].wait()
+    assert (caught.value.kind, caught.value.remedy) == ("stall", Remedy.RETRY)
 
 
 async def test_a_session_too_long_for_its_model_goes_on_with_the_newest_part() -> None:
