@@ -27,7 +27,7 @@ from kesoku_actors.store import faults
 from kesoku_actors.store.access import Access, Inline, Threaded
 from kesoku_actors.store.engine import Engine, Failed
 from kesoku_actors.store.opening import Durability, OpenedStore, open_store
-from kesoku_actors.store.port import Command, Publication
+from kesoku_actors.store.port import Command, Publication, StoreDamaged
 from kesoku_actors.store.reader import Reader
 from kesoku_actors.store.transaction import Rules
 
@@ -91,6 +91,9 @@ async def store_actor(
             async for letters in cell.inbox.batches(limit=GROUP):
                 await writer.commit(letters)
             await _end_in_order(access, opened, options)
+    except StoreDamaged:
+        opened.leave_untouched()
+        raise
     finally:
         await _close(access, store)
 

@@ -51,8 +51,8 @@ from kesoku_actors.store.turns import (
 from kesoku_actors.store.workers import is_registered
 
 _PEOPLE_BEFORE: Final = (
-    "SELECT id FROM messages INDEXED BY messages_open WHERE session_no = ? AND status IN ('pending_agent', 'processing')"
-    " AND root_seq IS NULL AND role = 'user' AND seq < ?"
+    "SELECT id FROM messages INDEXED BY messages_open WHERE session_no = ?"
+    " AND status IN ('pending_agent', 'processing') AND root_seq IS NULL AND role = 'user' AND seq < ?"
     " AND NOT EXISTS (SELECT 1 FROM covers WHERE message_id = messages.id AND ended IS NULL) ORDER BY seq"
 )
 

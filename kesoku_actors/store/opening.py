@@ -56,6 +56,10 @@ class OpenedStore:
         self.connection.execute("UPDATE meta SET value = 0 WHERE name = 'open'")
         self.connection.pragma("wal_checkpoint(truncate)")
 
+    def leave_untouched(self) -> None:
+        """Damage was met: closing must not fold the write-ahead log into the file either (C8)."""
+        self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+
 
 @contextmanager
 def open_store(

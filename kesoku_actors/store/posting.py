@@ -30,8 +30,8 @@ REFUSAL_EVERY_S: Final = 60.0
 _TITLE_CHARS: Final = 80
 
 _PEOPLE_WAITING = (
-    "SELECT count(*) FROM messages INDEXED BY messages_open WHERE session_no = ? AND status IN ('pending_agent', 'processing')"
-    " AND root_seq IS NULL AND role = 'user'"
+    "SELECT count(*) FROM messages INDEXED BY messages_open WHERE session_no = ?"
+    " AND status IN ('pending_agent', 'processing') AND root_seq IS NULL AND role = 'user'"
 )
 
 

@@ -43,7 +43,8 @@ _STOPS = f"SELECT {STOP_COLUMNS} FROM stops t JOIN sessions s ON s.no = t.sessio
 # within the bound, a waiting notice that wakes.
 _RUNNABLE = (
     "SELECT s.id, s.chatbot_id, s.channel_id FROM messages m INDEXED BY messages_open"
-    " JOIN sessions s ON s.no = m.session_no WHERE m.status IN ('pending_agent', 'processing') AND (m.root_seq IS NOT NULL OR m.role = 'user'"
+    " JOIN sessions s ON s.no = m.session_no WHERE m.status IN ('pending_agent', 'processing')"
+    " AND (m.root_seq IS NOT NULL OR m.role = 'user'"
     " OR EXISTS (SELECT 1 FROM covers WHERE message_id = m.id AND ended IS NULL)"
     " OR (s.state = 'open' AND s.self_started < ? AND json_extract(m.metadata, '$.wakes')))"
 )

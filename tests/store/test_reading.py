@@ -192,7 +192,7 @@ async def test_c6_a_reader_alone_owns_nothing_and_makes_nothing(tmp_path: Path):
     path = tmp_path / "k.db"
     with pytest.raises(StoreUnusable, match="no database to read"):
         await open_reader(StoreOptions(path=path)).head()
-    assert list(tmp_path.iterdir()) == []
+    assert not path.exists()
     async with living(path, durability=Durability.FULL) as home:
         message = await home.say()
         alone = open_reader(StoreOptions(path=path))
