@@ -71,6 +71,9 @@ class OpenAIModel:
     _client: httpx2.AsyncClient | None = field(default=None, init=False, repr=False)
     _making: trio.Lock = field(factory=trio.Lock, init=False, repr=False)
 
+    def __attrs_post_init__(self) -> None:
+        self.source = evolve(self.source, has_key=self.api_key is not None)
+
     @property
     def name(self) -> str:
         """The configured name."""

@@ -252,6 +252,13 @@ async def test_a_refused_key_is_told_once_with_where_it_is_looked_for_and_never_
     assert "request 1" not in server.notes
 
 
+async def test_a_missing_key_is_told_as_missing() -> None:
+    async with talking_to(text_answer("ok"), api_key=None) as (_, model):
+        error = await refused(model)
+    assert error.remedy is Remedy.TELL
+    assert "none is set; it is looked for in [openai] api_key or OPENAI_API_KEY" in str(error)
+
+
 @pytest.mark.parametrize("key", ["schlüssel", "two words", "new\nline"])
 async def test_a_key_that_no_header_can_carry_is_refused_before_it_is_sent(key: str) -> None:
     async with talking_to(text_answer("ok"), api_key=key) as (server, model):
