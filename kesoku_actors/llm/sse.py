@@ -32,8 +32,10 @@ class EventReader:
 
     def feed(self, chunk: bytes) -> list[str]:
         """Return the data of every event that `chunk` completes. Raises `EventTooLong`."""
-        if self._skip_lf and chunk:  # the LF of a CRLF that was cut in two
-            chunk, self._skip_lf = chunk.removeprefix(b"\n"), False
+        if not chunk:
+            return []
+        if self._skip_lf:  # the LF of a CRLF that was cut in two
+            chunk = chunk.removeprefix(b"\n")
         self._skip_lf = chunk.endswith(b"\r")
         *complete, rest = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
         events: list[str] = []

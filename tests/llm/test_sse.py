@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kesoku_actors.llm.sse import LIMIT, EventReader, EventTooLong
@@ -28,6 +28,7 @@ def read(*chunks: bytes) -> list[str]:
 
 
 @given(st.lists(st.integers(0, len(STREAM)), max_size=12))
+@example([STREAM.index(b"\n: a") + len(": a comment\r") + 1] * 2)  # nothing between CR and LF
 def test_events_do_not_depend_on_where_the_bytes_are_cut(cuts: list[int]) -> None:
     edges = [0, *sorted(cuts), len(STREAM)]
     assert read(*(STREAM[start:end] for start, end in pairwise(edges))) == EVENTS
