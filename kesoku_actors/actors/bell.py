@@ -24,8 +24,7 @@ class Bell:
         """Wake the listener, now or at its next `wait`."""
         self._rung.set()
 
-    async def wait(self, until: float) -> None:
-        """Return at a ring or at `until`, in trio's time."""
-        with trio.move_on_at(until):
-            await self._rung.wait()
+    async def wait(self) -> None:
+        """Return at a ring."""
+        await self._rung.wait()
         self._rung = trio.Event()

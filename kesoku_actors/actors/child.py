@@ -1,9 +1,10 @@
 """One child under supervision: its lives, one task each, and the guard around each life.
 
-Invariants: at most one life at a time. The guard's `try` stands outside the life's cancel scope, so a cancellation by
-the supervisor has been absorbed when the guard looks, and whatever it still sees is the actor's own. The guard lets
-nothing out: the error goes to the supervisor as a value, which raises it again where it gives up. Code of the kernel is
-protected from `KeyboardInterrupt`, code of the actor is not.
+Invariants: at most one life at a time. Its cancel scope is shielded and carries the one deadline that matters at the
+moment: of its start, none while it runs, of its grace once it was asked to stop. The guard's `try` stands outside that
+scope, so a cancellation by the supervisor has been absorbed when the guard looks, and whatever it still sees is the
+actor's own. The guard lets nothing out: the error goes to the supervisor as a value, which raises it again where it
+gives up. Code of the kernel is protected from `KeyboardInterrupt`, code of the actor is not.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ class Ended:
     child: Child
     ending: Ending
     """STOPPED whenever the supervisor asked for it, also with an error on the way out."""
+    cut_off: bool
+    """True when it was cancelled because its time was up."""
     error: BaseException | None
 
 
@@ -63,11 +66,9 @@ class Child:
     __slots__ = (
         "_began",
         "_cell",
-        "_late",
         "_mailboxes",
         "_scope",
         "_watcher",
-        "deadline",
         "kind",
         "last_error",
         "path",
@@ -86,15 +87,12 @@ class Child:
         self.phase = Phase.DOWN
         self.restarts = 0
         self.was_ready = False
-        self.deadline = math.inf
-        """When the present life is cancelled unless it gets ready or ends before, in trio's time."""
         self.last_error = ""
         self._watcher = watcher
         self._mailboxes = mailboxes
         self._cell: Cell[Any] | None = None
         self._scope: trio.CancelScope | None = None
         self._began = -math.inf
-        self._late = False
 
     @property
     def was_started(self) -> bool:
@@ -104,32 +102,22 @@ class Child:
     def start(self, nursery: trio.Nursery, context: contextvars.Context, timeout_s: float = math.inf) -> None:
         """Begin a life in `nursery`, in the supervisor's `context` whoever asks for it."""
         self._cell = Cell(self.spec.id, self.path, self.spec.mailbox, self._ready)
-        self._scope = trio.CancelScope(shield=True)
         self._began = trio.current_time()
-        self._late = False
-        self.deadline = self._began + timeout_s
+        self._scope = trio.CancelScope(deadline=self._began + timeout_s, shield=True)
         self.phase = Phase.STARTING
         context.run(partial(nursery.start_soon, self._guard, self._cell, self._scope, name=self.path))
 
     def request_stop(self) -> None:
         """Ask the present life to end, and begin its grace."""
-        if self._cell is not None and self.phase is not Phase.STOPPING:
+        if self._cell is not None and self._scope is not None and self.phase is not Phase.STOPPING:
             self.phase = Phase.STOPPING
-            self.deadline = trio.current_time() + self.spec.shutdown_s
+            self._scope.deadline = trio.current_time() + self.spec.shutdown_s
             self._cell.request_stop()
-
-    def enforce_deadline(self) -> bool:
-        """Cancel the present life if it overran its start or its grace; tell whether it did."""
-        if trio.current_time() < self.deadline:
-            return False
-        self._late = self.phase is Phase.STARTING
-        self.cancel()
-        return True
 
     def cancel(self) -> None:
         """Cancel the present life, if there is one."""
-        self.deadline = math.inf
         if self._scope is not None:
+            self.phase = Phase.STOPPING
             self._scope.cancel()
 
     def shut(self) -> None:
@@ -156,10 +144,10 @@ class Child:
         )
 
     def _ready(self) -> None:
-        if self.phase is Phase.STARTING:
+        if self._scope is not None and self.phase is Phase.STARTING:
             self.phase = Phase.RUNNING
             self.was_ready = True
-            self.deadline = math.inf
+            self._scope.deadline = math.inf
             self._watcher.child_ready(self)
 
     @enable_ki_protection
@@ -176,18 +164,17 @@ class Child:
 
     def _end(self, cell: Cell[Any], scope: trio.CancelScope, error: BaseException | None) -> None:
         ending = Ending.NORMAL if error is None else Ending.CRASHED
-        if self._late:
+        if self.phase is Phase.STOPPING:
+            ending = Ending.STOPPED
+        elif self.phase is Phase.STARTING and scope.cancel_called:
             late = StartTimeout(self.path, trio.current_time() - self._began)
             error = late if error is None else BaseExceptionGroup("late, and failed on the way out", [late, error])
             ending = Ending.CRASHED
-        elif self.phase is Phase.STOPPING or scope.cancel_called:
-            ending = Ending.STOPPED
         cell.close()
         self._cell = self._scope = None
         self.phase = Phase.DOWN
-        self.deadline = math.inf
         # A child that returns without a word of readiness has done its work.
         self.was_ready = self.was_ready or ending is Ending.NORMAL
         if error is not None:
             self.last_error = "; ".join(f"{type(leaf).__name__}: {leaf}" for leaf in leaves(error))
-        self._watcher.child_ended(Ended(self, ending, error))
+        self._watcher.child_ended(Ended(self, ending, scope.cancelled_caught, error))

@@ -76,7 +76,7 @@ class Dynamic:
         try:
             await beginning.over.wait()
         except BaseException:
-            child.cancel()
+            crew.take_back(child)
             raise
         if beginning.stopped:
             raise ActorStopped(child.path)
@@ -170,8 +170,12 @@ class _Crew:
             return None
         gone = self._stopping.setdefault(child, trio.Event())
         child.request_stop()
-        self._bell.ring()
         return gone
+
+    def take_back(self, child: Child) -> None:
+        if self._children.get(child.spec.id) is child:
+            self.dismiss(child.spec.id)
+            child.cancel()
 
     def statistics(self) -> tuple[ChildStatistics, ...]:
         return tuple(child.statistics() for child in self._children.values())
@@ -206,10 +210,7 @@ class _Crew:
                 dismissed = True
                 for id in self._children:
                     self.dismiss(id)
-            await self._bell.wait(min((child.deadline for child in self._stopping), default=math.inf))
-            for child in self._stopping:
-                if child.enforce_deadline():
-                    self._log("child_cancelled", path=child.path, phase=child.phase.value)
+            await self._bell.wait()
 
     def _begin(self, child: Child) -> None:
         if self._nursery is None:
@@ -234,13 +235,16 @@ class _Crew:
     def _judge(self, ended: Ended) -> bool:
         """Decide whether the child starts again."""
         child, error = ended.child, ended.error
+        if ended.cut_off:
+            self._log("child_cancelled", path=child.path)
         if error is not None:
             self._log("child_crashed", path=child.path, error=error)
             if not is_ordinary(error) or has_leaf(error, child.spec.fatal):
                 return self._fail(f"no restart helps {child.spec.id!r}", error)
             if child in self.beginnings:
                 return False
-        if self.leaving or ended.ending is Ending.STOPPED or not STARTS_AGAIN[child.spec.restart, ended.ending]:
+        # It may have ended by itself just before it was asked to stop.
+        if self.leaving or child in self._stopping or not STARTS_AGAIN[child.spec.restart, ended.ending]:
             return False
         self._restarts = restarts_in_period(self._restarts, trio.current_time(), self._spec.period_s)
         if len(self._restarts) > self._spec.intensity:

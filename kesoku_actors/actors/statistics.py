@@ -27,7 +27,7 @@ class Phase(Enum):
         return self in _ALIVE
 
 
-_ALIVE = frozenset({Phase.STARTING, Phase.RUNNING, Phase.STOPPING})
+_ALIVE = (Phase.STARTING, Phase.RUNNING, Phase.STOPPING)
 
 
 class Kind(Enum):

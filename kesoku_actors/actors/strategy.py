@@ -7,6 +7,7 @@ stop with the group and stay down; a transient one that had finished starts agai
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final, assert_never
@@ -76,6 +77,9 @@ def plan(strategy: Strategy, children: Sequence[Member], failed: str) -> Plan:
     )
 
 
-def restarts_in_period(past: Sequence[float], now: float, period_s: float) -> tuple[float, ...]:
-    """Return the times of restarts that count at `now`, this one included; more than the intensity is too many."""
-    return (*(time for time in past if now - time < period_s), now)
+def restarts_in_period(past: tuple[float, ...], now: float, period_s: float) -> tuple[float, ...]:
+    """Return the times of restarts that count at `now`, this one included; more than the intensity is too many.
+
+    `past` is what this returned for the restart before; a restart `period_s` ago counts no longer.
+    """
+    return (*past[bisect_right(past, now - period_s) :], now)

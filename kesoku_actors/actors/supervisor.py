@@ -135,10 +135,7 @@ class _Supervisor:
                     pass
                 case _ as never:
                     assert_never(never)
-            await self._bell.wait(min((c.deadline for c in self._children.values()), default=math.inf))
-            for child in self._children.values():
-                if child.enforce_deadline():
-                    self._log("child_cancelled", path=child.path, phase=child.phase.value)
+            await self._bell.wait()
 
     def _hear_news(self) -> None:
         while self._news:
@@ -147,6 +144,8 @@ class _Supervisor:
     def _judge(self, ended: Ended) -> None:
         child, error = ended.child, ended.error
         id, restart = child.spec.id, child.spec.restart
+        if ended.cut_off:
+            self._log("child_cancelled", path=child.path)
         if error is not None:
             self._log("child_crashed", path=child.path, error=error)
             if not is_ordinary(error) or has_leaf(error, child.spec.fatal):

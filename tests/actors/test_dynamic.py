@@ -1,6 +1,6 @@
 """What holds for children that come and go at run time."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -160,6 +160,28 @@ async def test_stop_goes_on_when_its_caller_is_cancelled(autojump_clock: trio.te
         assert probe.alive
         await probe.wait_down()
         assert trio.current_time() == 3
+
+
+async def test_child_that_crashes_just_before_it_is_asked_to_stop_is_not_restarted(nursery: trio.Nursery) -> None:
+    async with _crew(intensity=100) as (dynamic, _exits, _system):
+        for number in range(20):  # trio may run the stop before or after the supervisor hears of the crash
+            name = f"worker{number}"
+            probe, stopped = Probe(name), trio.Event()
+
+            async def stop(name: str = name, stopped: trio.Event = stopped) -> None:
+                await dynamic.stop(name)
+                stopped.set()
+
+            async def crash(cell: Cell[object], stop: Callable[[], Awaitable[None]] = stop) -> None:
+                cell.started()
+                async for _letter in cell.inbox:
+                    nursery.start_soon(stop)
+                    raise ValueError
+
+            await dynamic.start(probe.spec(start=crash))
+            probe.ref.tell_nowait(Echo(1))
+            await stopped.wait()
+            assert dynamic.children() == ()
 
 
 async def test_stop_of_nobody_returns_at_once() -> None:

@@ -32,7 +32,7 @@ def test_window_counts_the_restarts_of_the_last_period(times: list[float], perio
     counted: tuple[float, ...] = ()
     for number, now in enumerate(times):
         counted = restarts_in_period(counted, now, period_s)
-        assert len(counted) == 1 + sum(now - time < period_s for time in times[:number])
+        assert len(counted) == 1 + sum(time > now - period_s for time in times[:number])
 
 
 _standings = st.lists(st.tuples(st.sampled_from(Phase), st.sampled_from(Wanted)), max_size=6).map(
