@@ -2,21 +2,25 @@
 
 * `tool`: the tool itself
 * `policy` `words` `readings` `patterns`: what may run; pure
-* `process` `process_table`: a command as a process, started clean, read within bounds, ended whole
+* `process` `process_table` `ending`: a command as a process, started clean, read within bounds, ended whole
 * `survivors`: what an earlier life of the program left running
 """
 
 from kesoku_actors.tools.shell.patterns import PatternRefused
 from kesoku_actors.tools.shell.policy import DEFAULT_PATH, Mode, ShellPolicy, warnings
+from kesoku_actors.tools.shell.survivors import DeadCall, Survivors, end_survivors
 from kesoku_actors.tools.shell.tool import ShellOptions, clean_environment, shell_tool
 
 __all__ = [
     "DEFAULT_PATH",
+    "DeadCall",
     "Mode",
     "PatternRefused",
     "ShellOptions",
     "ShellPolicy",
+    "Survivors",
     "clean_environment",
+    "end_survivors",
     "shell_tool",
     "warnings",
 ]

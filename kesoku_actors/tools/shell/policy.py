@@ -21,8 +21,10 @@ from kesoku_actors.tools.shell.patterns import Pattern, compile_patterns
 from kesoku_actors.tools.shell.readings import readings
 from kesoku_actors.tools.shell.words import NotPlain, plain_words
 
-COMMAND_CHARS: Final = 16_384
+COMMAND_CHARS: Final = 65_536
 """A longer command is refused: matching is linear in it."""
+READ_CHARS: Final = 4 * COMMAND_CHARS
+"""A command whose readings are longer together is refused: each pattern goes through all of them."""
 
 DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -99,6 +101,8 @@ def _judge_allowed(policy: ShellPolicy, command: str) -> Run | Refused:
 
 def _judge_blocked(policy: ShellPolicy, command: str) -> Run | Refused:
     read = (command.strip(), *readings(command))
+    if sum(map(len, read)) > READ_CHARS:
+        return Refused(reason="it may name programs in more places than are looked at; make it shorter")
     if blocked := _first_match((*policy.forbidden_patterns, *policy.blocklist_patterns), read):
         return Refused(reason=f"it is blocked by the pattern {blocked.text}")
     if policy.use_shell:
@@ -110,7 +114,7 @@ def _judge_blocked(policy: ShellPolicy, command: str) -> Run | Refused:
 
 
 def _first_match(patterns: tuple[Pattern, ...], texts: tuple[str, ...]) -> Pattern | None:
-    return next((pattern for pattern in patterns if any(pattern.matches(text) for text in texts)), None)
+    return next((pattern for pattern in patterns if pattern.matches(*texts)), None)
 
 
 INTERPRETERS: Final = (

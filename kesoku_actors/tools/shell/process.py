@@ -12,10 +12,8 @@ import errno
 import os
 import signal
 import subprocess
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from math import ceil
 from pathlib import Path
 from typing import Final
 
@@ -24,13 +22,11 @@ from attrs import frozen
 
 from kesoku_actors.tools.output import Capture
 from kesoku_actors.tools.shell import process_table
+from kesoku_actors.tools.shell.ending import END_GRACE_S, end_all, send
 from kesoku_actors.tools.shell.process_table import Process
 
-END_GRACE_S: Final = 1.0
-_POLL_S: Final = 0.02
 _CHUNK: Final = 64 * 1024
 _DRAIN_CHUNKS: Final = 64
-_KILL_ROUNDS: Final = 50
 
 
 @frozen(kw_only=True)
@@ -112,30 +108,14 @@ async def run(command: Command, capture: Capture, announce: Announce, spawn: Spa
 async def end(process: trio.Process, command: Command) -> None:
     """End the process with all that belongs to it; the caller shields. It takes the grace and a moment at most."""
     members = partial(process_table.belonging, process.pid, command.call_id)
-    _signal_all(process.pid, members(), signal.SIGTERM)
-    for _ in range(ceil(command.end_grace_s / _POLL_S)):
-        if not members() and process.returncode is not None:
+    if not members():  # it has just ended by itself, or this machine has no table of processes to look into
+        send(os.killpg, process.pid, signal.SIGTERM)
+        with trio.move_on_after(command.end_grace_s):
+            await process.wait()
             return
-        await trio.sleep(_POLL_S)
-    for _ in range(_KILL_ROUNDS):  # a fork bomb makes new ones while the old ones die
-        _signal_all(process.pid, left := members(), signal.SIGKILL)
-        if not left:
-            break
-        await trio.sleep(_POLL_S)
+        send(os.killpg, process.pid, signal.SIGKILL)
+    await end_all(members, grace_s=command.end_grace_s)
     await process.wait()
-
-
-def _signal_all(group: int, members: Sequence[Process], number: signal.Signals) -> None:
-    _signal(os.killpg, group, number)
-    for member in members:
-        if member.session != group and process_table.start_time(member.pid) == member.start:
-            _signal(os.kill, member.pid, number)
-
-
-def _signal(send: Callable[[int, int], None], target: int, number: signal.Signals) -> None:
-    # Gone by itself, or not ours to end (set-user-id): then it is among the survivors.
-    with suppress(ProcessLookupError, PermissionError):
-        send(target, number)
 
 
 async def _read(output: trio.abc.ReceiveStream, capture: Capture, scope: trio.CancelScope) -> None:

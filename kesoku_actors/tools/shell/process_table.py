@@ -16,6 +16,7 @@ CALL_VARIABLE: Final = "KESOKU_CALL"
 """Every command's environment names its call, so that a process that left its group and parent is still found."""
 
 _PROC: Final = Path("/proc")
+_ENDED: Final = "ZXx"
 
 
 @frozen(kw_only=True)
@@ -24,6 +25,7 @@ class Process:
 
     pid: int
     parent: int
+    group: int
     session: int
     start: float
     """Clock ticks since boot."""
@@ -32,32 +34,44 @@ class Process:
 
 def process(pid: int) -> Process | None:
     """Return the process `pid`; none when it is gone, a zombie or not to be read."""
+    found = _look_up(pid)
+    return found[0] if found is not None and found[1] not in _ENDED else None
+
+
+def start_time(pid: int) -> float | None:
+    """Return when `pid` started, in clock ticks since boot, also of one that has ended and waits to be read (a zombie).
+
+    None when nobody can tell.
+    """
+    found = _look_up(pid)
+    return found[0].start if found is not None else None
+
+
+def _look_up(pid: int) -> tuple[Process, str] | None:
+    """The process and the letter of its state."""
     try:
         stat = (_PROC / str(pid) / "stat").read_text("utf-8", "replace")
     except OSError:
         return None
     # The name stands in parentheses and may itself hold any character.
     name = stat[stat.index("(") + 1 : stat.rindex(")")]
-    state, parent, _group, session, *rest = stat[stat.rindex(")") + 2 :].split()
-    if state in "ZX":
-        return None
-    return Process(pid=pid, parent=int(parent), session=int(session), start=float(rest[15]), name=name)
+    state, parent, group, session, *rest = stat[stat.rindex(")") + 2 :].split()
+    numbers = Process(
+        pid=pid, parent=int(parent), group=int(group), session=int(session), start=float(rest[15]), name=name
+    )
+    return numbers, state
 
 
-def start_time(pid: int) -> float | None:
-    """Return when `pid` started, in clock ticks since boot; none when nobody can tell."""
-    found = process(pid)
-    return found.start if found else None
+def belonging(pid: int | None, call_id: str) -> tuple[Process, ...]:
+    """Return the living processes of a command, its leader first: its session, what bears its mark, their descendants.
 
-
-def belonging(pid: int, call_id: str | None) -> tuple[Process, ...]:
-    """Return the living processes of a command, its leader first: its session, its descendants, what bears its mark."""
+    Without a `pid` the mark alone tells.
+    """
     table = {found.pid: found for found in _all()}
     members = {found.pid for found in table.values() if found.session == pid or found.pid == pid}
-    if call_id is not None:
-        members |= {candidate for candidate in table if _is_marked(candidate, call_id)}
+    members |= {candidate for candidate in table if _is_marked(candidate, call_id)}
+    members.discard(os.getpid())  # we bear a mark ourselves when a command of another program started us
     members |= _descendants(members, table)
-    members.discard(os.getpid())
     return tuple(table[member] for member in sorted(members, key=lambda member: (member != pid, member)))
 
 

@@ -13,6 +13,7 @@ from kesoku_actors.protocol import Outcome
 from kesoku_actors.tools.output import BYTES_KEPT, Capture
 from kesoku_actors.tools.port import ToolContext, ToolOutcome
 from kesoku_actors.tools.shell import process
+from kesoku_actors.tools.shell.ending import END_GRACE_S
 from kesoku_actors.tools.shell.policy import DEFAULT_PATH, Refused, ShellPolicy, judge
 from kesoku_actors.tools.shell.process_table import CALL_VARIABLE
 
@@ -28,7 +29,7 @@ class ShellOptions:
     environment: Mapping[str, str] = field(factory=dict)
     """The variables of every command, as `clean_environment` makes them."""
     bytes_kept: int = BYTES_KEPT
-    end_grace_s: float = process.END_GRACE_S
+    end_grace_s: float = END_GRACE_S
     """Between TERM and KILL."""
 
 
@@ -54,7 +55,8 @@ def shell_tool(options: ShellOptions, spawn: process.Spawn = process.spawn) -> C
         Args:
             command: The command line.
         """
-        verdict = judge(options.policy, command)
+        # In a thread: a long command against many patterns takes a while.
+        verdict = await trio.to_thread.run_sync(judge, options.policy, command)
         if isinstance(verdict, Refused):
             return ToolOutcome(
                 outcome=Outcome.ERROR, content=f"[refused: {verdict.reason}]", metadata={"reason": "refused"}

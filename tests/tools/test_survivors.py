@@ -1,0 +1,64 @@
+"""What an earlier life of the program left running is ended, and nobody else is (C3)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from contextlib import suppress
+
+import pytest
+import trio
+
+from kesoku_actors.store.port import DeadCall
+from kesoku_actors.tools.shell import end_survivors
+from kesoku_actors.tools.shell.process_table import CALL_VARIABLE, process, start_time
+
+
+@pytest.fixture
+async def orphan():
+    """A command as a dead program left it, in a session of its own."""
+
+    def spawn(script: str = "sleep 600", call_id: str = "lost") -> subprocess.Popen[bytes]:
+        started = subprocess.Popen(
+            ["sh", "-c", script],
+            start_new_session=True,
+            stdout=subprocess.PIPE,
+            env={"PATH": "/usr/bin:/bin", CALL_VARIABLE: call_id},
+        )
+        spawned.append(started)
+        return started
+
+    spawned: list[subprocess.Popen[bytes]] = []
+    yield spawn
+    for started in spawned:
+        with suppress(ProcessLookupError):
+            os.killpg(started.pid, signal.SIGKILL)
+        started.stdout.close()
+        started.wait()
+
+
+def dead(pid: int | None, start: float | None, call_id: str = "lost") -> DeadCall:
+    return DeadCall(call_id=call_id, session_id="s", pid=pid, process_start=start)
+
+
+async def test_a_survivor_is_ended_with_all_that_belongs_to_it(orphan):
+    left = orphan("trap '' TERM; echo up; setsid sleep 600 & sleep 600")
+    await trio.to_thread.run_sync(left.stdout.readline)
+    (found,) = await end_survivors([dead(left.pid, start_time(left.pid))], grace_s=0.1)
+    assert found.left == ()
+    assert left.pid in {one.pid for one in found.ended}
+    assert all(process(one.pid) is None for one in found.ended)
+
+
+async def test_a_survivor_that_was_never_stored_is_found_by_its_mark(orphan):
+    left = orphan()
+    (found,) = await end_survivors([dead(None, None)])
+    assert {one.pid for one in found.ended} >= {left.pid}
+
+
+async def test_a_process_that_only_has_the_same_number_is_left_alone(orphan):
+    stranger = orphan(call_id="another")
+    found = await end_survivors([dead(stranger.pid, start_time(stranger.pid) - 1)])
+    assert found == ()
+    assert process(stranger.pid) is not None
