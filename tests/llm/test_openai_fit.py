@@ -71,7 +71,7 @@ def test_the_cut_stays_in_place_while_a_session_grows() -> None:
     assert len(set(cuts)) <= 60 // 4
 
 
-@given(st.integers(1, 30), st.integers(0, 3), st.integers(0, 3000), st.integers(0, 20_000))
+@given(st.integers(1, 30), st.integers(0, 3), st.integers(1, 3000), st.integers(0, 20_000))
 def test_a_cut_history_keeps_the_rules_and_never_grows_beyond_a_remark(
     turns: int, results: int, length: int, most: int
 ) -> None:
