@@ -5,7 +5,7 @@ run neither other tasks nor a cancellation get a turn; then the channel's own `r
 
 Invariants: a letter leaves the queue only when it is handed out, so those not handed out meet the next life of the
 actor. Every ask handed out stands in `unanswered` until it is answered, taken by one or in a batch alike, so `close`
-strands nobody. After `stop` nothing more is handed out.
+strands nobody. After `stop` nothing more leaves the queue; what trio had handed to a waiting reader before is read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import trio
 from trio.lowlevel import enable_ki_protection
 
 from .errors import ActorStopped
-from .letter import Letter, M
+from .letter import TOLD, Letter, M
 
 DRAIN: Final = 64
 
@@ -28,7 +28,9 @@ class Inbox(Generic[M]):
 
     __slots__ = ("_drained", "_name", "_receive", "_waiting_since", "unanswered")
 
-    def __init__(self, name: str, receive: trio.MemoryReceiveChannel[Letter[M]], waiting_since: deque[float]) -> None:
+    def __init__(
+        self, name: str, receive: trio.MemoryReceiveChannel[Letter[M] | M], waiting_since: deque[float]
+    ) -> None:
         self._name = name
         self._receive = receive
         self._waiting_since = waiting_since
@@ -38,52 +40,57 @@ class Inbox(Generic[M]):
     def __aiter__(self) -> Inbox[M]:
         return self
 
+    @enable_ki_protection
     async def __anext__(self) -> Letter[M]:
         while True:
-            letter = self._next_nowait() if self._drained < DRAIN else None
-            if letter is None:
-                self._drained = 0
-                letter = await self._next()
-            self._drained += 1
-            if letter.take(self.unanswered):
+            try:
+                # Asking the queue of times first spares the exception of an empty channel, as dear as a letter.
+                if self._waiting_since and self._drained < DRAIN:
+                    item = self._receive.receive_nowait()
+                    self._drained += 1
+                else:
+                    item = await self._receive.receive()
+                    self._drained = 1
+            except trio.ClosedResourceError:
+                raise StopAsyncIteration from None
+            except trio.WouldBlock:  # what waits was handed to another task that reads this inbox
+                self._drained = DRAIN
+                continue
+            if (letter := self._hand_out(item)) is not None:
                 return letter
 
     def batches(self, limit: int = DRAIN) -> Batches[M]:
         """Iterate in lists of one to `limit` letters, everything that waits at once, with one checkpoint a list."""
         return Batches(self, limit)
 
+    @enable_ki_protection
     async def next_batch(self, limit: int) -> list[Letter[M]]:
         """Wait for the first letter and take what else waits. Raises `StopAsyncIteration` after `stop`."""
         batch: list[Letter[M]] = []
         while not batch:
-            letter: Letter[M] | None = await self._next()
-            while letter is not None:
-                if letter.take(self.unanswered):
-                    batch.append(letter)
-                letter = self._next_nowait() if len(batch) < limit else None
+            try:
+                item = await self._receive.receive()
+            except trio.ClosedResourceError:
+                raise StopAsyncIteration from None
+            if (letter := self._hand_out(item)) is not None:
+                batch.append(letter)
+            self._drain(batch, limit)
         return batch
 
-    async def _next(self) -> Letter[M]:
+    def _drain(self, batch: list[Letter[M]], limit: int) -> None:
         try:
-            letter = await self._receive.receive()
-        except trio.ClosedResourceError:
-            raise StopAsyncIteration from None
-        self._waiting_since.popleft()
-        return letter
+            while self._waiting_since and len(batch) < limit:
+                if (letter := self._hand_out(self._receive.receive_nowait())) is not None:
+                    batch.append(letter)
+        except (trio.ClosedResourceError, trio.WouldBlock):
+            # Stopped meanwhile, or what waits was handed to another reader: the batch is what there is.
+            return
 
-    @enable_ki_protection
-    def _next_nowait(self) -> Letter[M] | None:
-        # Asking the queue of times first spares the exception of an empty channel, which costs as much as a letter.
-        if not self._waiting_since:
-            return None
-        try:
-            letter = self._receive.receive_nowait()
-        except trio.ClosedResourceError:
-            raise StopAsyncIteration from None
-        except trio.WouldBlock:  # the one letter there is was handed to another task that reads this inbox
-            return None
+    def _hand_out(self, item: Letter[M] | M) -> Letter[M] | None:
+        """Account for an item taken from the queue; None when its asker has left."""
         self._waiting_since.popleft()
-        return letter
+        letter: Letter[M] = item if isinstance(item, Letter) else Letter(item, TOLD)
+        return letter if letter.take(self.unanswered) else None
 
     # What follows is the kernel's side.
 

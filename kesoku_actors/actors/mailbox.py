@@ -4,6 +4,10 @@ It is a genuine trio memory channel, which orders letters and parks those who wa
 open, so that letters wait while an actor is down; each life of the actor reads through a clone of its own
 (`open_inbox`), which a stop request closes without touching the queue.
 
+A tell lies in it as the bare message and becomes a letter when it is handed out: with thousands of letters waiting, the
+garbage collector's walks over them cost as much as their delivery. An ask, a tell that waits for room, and a message
+that is itself a letter lie in it as letters.
+
 Invariants: one inbox is open at a time. `_waiting_since` holds one time per letter sent and not taken, in the order of
 the queue; senders waiting for room stand in it too, behind the queued. A closed mailbox is empty; opening an inbox
 opens it again, because a supervisor that was given up may be started anew.
@@ -33,7 +37,7 @@ class Mailbox(Generic[M]):
             raise ValueError(f"the mailbox of {name!r} needs room for at least one letter, not {capacity}")
         self.name = name
         self.capacity = capacity
-        self._send, self._receive = trio.open_memory_channel[Letter[M]](capacity)
+        self._send, self._receive = trio.open_memory_channel[Letter[M] | M](capacity)
         self._waiting_since: deque[float] = deque()
         self._inbox: Inbox[M] | None = None
         self._closed = False
@@ -56,11 +60,14 @@ class Mailbox(Generic[M]):
     # What follows is the kernel's side.
 
     @enable_ki_protection
-    def post_nowait(self, letter: Letter[M]) -> None:
-        """Queue a letter. Raises `trio.WouldBlock` when there is no room, `ActorStopped` when nobody will read it."""
+    def post_nowait(self, item: Letter[M] | M) -> None:
+        """Queue a letter, or the bare message of a tell.
+
+        Raises `trio.WouldBlock` when there is no room, `ActorStopped` when nobody will read it.
+        """
         if self._closed:
             raise ActorStopped(self.name)
-        self._send.send_nowait(letter)
+        self._send.send_nowait(item)
         self._waiting_since.append(trio.current_time())
 
     @enable_ki_protection
@@ -98,8 +105,9 @@ class Mailbox(Generic[M]):
         self._closed = True
         while True:
             try:
-                letter = self._receive.receive_nowait()
+                item = self._receive.receive_nowait()
             except trio.WouldBlock:
                 return
             self._waiting_since.popleft()
-            letter.settle(None, ActorStopped(self.name))
+            if isinstance(item, Letter):
+                item.settle(None, ActorStopped(self.name))

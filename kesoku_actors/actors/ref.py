@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 M_contra = TypeVar("M_contra", contravariant=True)
 
 
+def _told(message: Any) -> Any:
+    return message if not isinstance(message, Letter) else Letter(message, TOLD)
+
+
 @final
 class Ref(Generic[M_contra]):
     """Sends to one mailbox. Hand it around freely: it holds no task and no resource."""
@@ -50,10 +54,10 @@ class Ref(Generic[M_contra]):
         At most once: an actor that crashes with the message in hand does not see it again.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
-        letter = Letter(message, TOLD)
         try:
-            self._mailbox.post_nowait(letter)
+            self._mailbox.post_nowait(_told(message))
         except trio.WouldBlock:
+            letter = Letter(message, TOLD)
             await self._mailbox.post(letter)
             letter.raise_if_refused()
 
@@ -61,7 +65,7 @@ class Ref(Generic[M_contra]):
     def tell_nowait(self, message: M_contra) -> None:
         """Send at once. Raises `MailboxFull` when there is no room, `ActorStopped` when nobody will read it."""
         try:
-            self._mailbox.post_nowait(Letter(message, TOLD))
+            self._mailbox.post_nowait(_told(message))
         except trio.WouldBlock:
             raise MailboxFull(self.name, self._mailbox.capacity) from None
 

@@ -254,6 +254,34 @@ async def test_letter_may_be_answered_later_by_another_task(nursery: trio.Nurser
         assert await mailbox.ref.ask(21) == 42
 
 
+@pytest.mark.parametrize("capacity", [1, 8])
+async def test_letter_may_be_passed_on_as_a_message(capacity: int, nursery: trio.Nursery) -> None:
+    async def answering(cell: Cell[Letter[int]]) -> None:
+        cell.started()
+        async for letter in cell.inbox:
+            letter.message.reply(letter.message.message + 1)
+            letter.reply("done")
+
+    async def passing(cell: Cell[int]) -> None:
+        cell.started()
+        async for letter in cell.inbox:
+            await behind.ref.tell(letter)
+
+    front, behind = Mailbox[int]("front", capacity), Mailbox[Letter[int]]("behind", capacity)
+    answers: list[int] = []
+
+    async def ask(number: int) -> None:
+        answers.append(await front.ref.ask(number))
+
+    async with running(
+        Probe("behind").spec(start=answering, mailbox=behind), Probe("front").spec(start=passing, mailbox=front)
+    ):
+        for number in range(6):
+            nursery.start_soon(ask, number)
+        await wait_all_tasks_blocked()
+    assert sorted(answers) == [1, 2, 3, 4, 5, 6]
+
+
 async def test_senders_to_an_actor_gone_for_good_get_actor_stopped() -> None:
     probe = Probe("once")
     async with running(probe.spec(restart=Restart.TEMPORARY)):
