@@ -216,9 +216,11 @@ class Hands:
             case v.SendCommit():
                 start(self._commit, effect)
             case v.StartTools():
-                self._start_tools(effect)
+                parts.tools.start(
+                    self._calls(effect.call_ids), workspace=self._workspace(), parallel=parts.parallel_tools
+                )
             case v.WithdrawTools(call_ids=call_ids):
-                parts.tools.withdraw(call_ids)
+                parts.tools.withdraw(self._calls(call_ids), workspace=self._workspace())
             case v.EndTools(call_ids=call_ids):
                 parts.tools.end(call_ids)
             case v.SetTimer(ticket=ticket, delay_s=delay_s):
@@ -318,21 +320,22 @@ class Hands:
         else:
             self.inlet.put(v.CommitRefused(effect.ticket, reply))
 
-    def _start_tools(self, effect: v.StartTools) -> None:
-        calls = [
+    def _workspace(self) -> Path:
+        return self.parts.workspace_for(self.key.session_id)
+
+    def _calls(self, call_ids: tuple[str, ...]) -> list[ToolCall]:
+        rows = [self.history.message(call_id) for call_id in call_ids]
+        return [
             ToolCall(
-                call_id=call_id,
-                session_id=self.key.session_id,
-                root_id=effect.root_id,
+                call_id=row.id,
+                session_id=row.session_id,
+                root_id=row.root_id or "",
                 name=row.metadata["tool_name"],
                 arguments=row.metadata["tool_arguments"],
                 invalid=row.metadata.get("invalid"),
             )
-            for call_id in effect.call_ids
-            for row in [self.history.message(call_id)]
+            for row in rows
         ]
-        workspace = self.parts.workspace_for(self.key.session_id)
-        self.parts.tools.start(calls, workspace=workspace, parallel=self.parts.parallel_tools)
 
     async def _timer(self, delay_s: float, event: v.Event) -> None:
         await trio.sleep(delay_s)

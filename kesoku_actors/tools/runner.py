@@ -26,6 +26,7 @@ from kesoku_actors.actors import (
     ChildSpec,
     Dynamic,
     DynamicSpec,
+    NameTaken,
     Restart,
     Strategy,
     SupervisorSpec,
@@ -35,10 +36,11 @@ from kesoku_actors.errors import Fault
 from kesoku_actors.protocol import CallState, Outcome
 from kesoku_actors.tools.board import Board, Ending, Run
 from kesoku_actors.tools.execution import Executor
-from kesoku_actors.tools.output import OUTPUT_CHARS, harmless, head_and_tail
+from kesoku_actors.tools.output import OUTPUT_CHARS
 from kesoku_actors.tools.port import Journal, RunningCall, Settled, Sink, Started, ToolCall, ToolOutcome
 from kesoku_actors.tools.registry import Tool, ToolRegistry
 from kesoku_actors.tools.shapes import InvalidArgument
+from kesoku_actors.tools.whole import presentable
 
 DEADLINE_S: Final = 300.0
 SHUTDOWN_GRACE_S: Final = 180.0
@@ -54,7 +56,7 @@ class ToolOptions:
 
     deadline_s: float = DEADLINE_S
     output_chars: int = OUTPUT_CHARS
-    """Of a longer output the model reads head and tail."""
+    """Of a longer output the model reads head and tail, and where the whole is."""
     shutdown_grace_s: float = SHUTDOWN_GRACE_S
     """How long started calls may go on when the program stops (C7)."""
     threads: int = 16
@@ -104,18 +106,18 @@ class Tools:
         self._board.enqueue(calls, workspace=workspace, parallel=parallel)
         self._advance()
 
-    def withdraw(self, call_ids: Iterable[str]) -> None:
+    def withdraw(self, calls: Iterable[ToolCall], *, workspace: Path) -> None:
         """Settle these as `interrupted` unless they started, or are just starting: then `Started` is told instead.
 
-        An id that neither waits nor runs here gets no answer.
+        A call that was never queued here, as after a restart, is settled too.
         """
-        for call_id in call_ids:
-            run = self._board.find(call_id)
+        for call in calls:
+            run = self._board.find(call.call_id)
             if run is None:
-                continue
-            if run.state is CallState.STARTED:
-                self._board.tell(run.call.session_id, Started(call_id=call_id))
-            elif self._board.withdraw(call_id) is not None:
+                self._settle_apart(Run(call=call, workspace=workspace), _WITHDRAWN)
+            elif run.state is CallState.STARTED:
+                self._board.tell(call.session_id, Started(call_id=call.call_id))
+            elif self._board.withdraw(call.call_id) is not None:
                 self._settle_apart(run, _WITHDRAWN)
 
     def end(self, call_ids: Iterable[str]) -> None:
@@ -181,13 +183,14 @@ class Tools:
                         shutdown_s=self.options.shutdown_grace_s + _STAGING_S,
                     )
                 )
-            except ActorStopped:
+            except (ActorStopped, NameTaken):  # an earlier run of the call is about to be over: `_hear_exit` goes on
                 self._board.put_back(run)
                 return
 
     def _settle_apart(self, run: Run, outcome: ToolOutcome) -> None:
         """Stage `outcome` of a call that has no run, in a child of its own: the store may take its time."""
-        with suppress(ActorStopped):  # the program stops: the call's state stays as the store has it
+        # The program stops: the call's state stays as the store has it. Or it is being settled already.
+        with suppress(ActorStopped, NameTaken):
             self._runs.start_nowait(
                 ChildSpec(
                     id=f"settle {run.call.call_id}",
@@ -271,12 +274,13 @@ class Tools:
 
     async def _settle(self, run: Run, outcome: ToolOutcome, duration_s: float) -> None:
         """Stage the outcome, then let the slot go and tell. Who was first does not matter here: the call is settled."""
-        mask = self.options.mask
-        content = head_and_tail(mask(harmless(outcome.content)), self.options.output_chars)
-        metadata = {key: _masked(value, mask) for key, value in outcome.metadata.items()}
         call_id = run.call.call_id
+        options = self.options
+        ready = await presentable(
+            outcome, mask=options.mask, chars=options.output_chars, workspace=run.workspace, call_id=call_id
+        )
         await _until_it_stands(
-            partial(self.journal.stage, call_id, outcome.outcome, content, max(0.0, duration_s), metadata)
+            partial(self.journal.stage, call_id, ready.outcome, ready.content, max(0.0, duration_s), ready.metadata)
         )
         run.state = CallState.SETTLED
         self._over(run)
@@ -296,10 +300,12 @@ class Tools:
     def _hear_exit(self, exit: ChildExit) -> None:
         """A run that ended without settling its call crashed, or was cancelled after its grace."""
         run = self._board.find(exit.id)
-        if run is not None and exit.error is not None:
-            self._settle_apart(run, _LOST)
-        elif run is not None:
-            self._board.finish(run)
+        if run is not None and run.taken:
+            if exit.error is None:
+                self._board.finish(run)
+            else:
+                self._settle_apart(run, _LOST)
+        self._advance()
 
 
 _INVALID: Final[Mapping[str, Any]] = {"reason": "invalid"}
@@ -331,15 +337,3 @@ async def _until_it_stands(record: Callable[[], Awaitable[object]]) -> None:
             await trio.sleep(delay_s)
         else:
             return
-
-
-def _masked(value: Any, mask: Callable[[str], str]) -> Any:
-    match value:
-        case str():
-            return mask(harmless(value))
-        case Mapping():
-            return {str(key): _masked(inner, mask) for key, inner in value.items()}
-        case list() | tuple():
-            return [_masked(inner, mask) for inner in value]
-        case _:
-            return value
