@@ -38,7 +38,7 @@ NEVER_MEET = ("adapters",)
 """Parts whose sub-packages do not know each other."""
 
 IMPURE = frozenset(
-    {"trio", "apsw", "httpx2", "socket", "subprocess", "threading", "asyncio", "discord", "anthropic", "google", "rich"}
+    {"trio", "apsw", "httpx2", "socket", "subprocess", "threading", "asyncio", "discord", "anthropic", "google"}
 )
 """What a module that calls itself pure does not import."""
 

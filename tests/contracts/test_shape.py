@@ -19,6 +19,11 @@ LARGER = {
 }
 """Modules over the limit, each with the reason why a cut would go through a noun."""
 
+CATCHES_ALL = {
+    "kesoku_actors/cli/run.py": "the last place before the shell: one line and an exit code, whatever happened",
+}
+"""Modules outside the actor kernel that catch everything for good, each with the reason."""
+
 TOP_LEVEL = {"pyproject.toml", "README.rst", "kesoku_actors", "tests", "scripts", "config", "skills"}
 
 READS_THE_CLOCK = {
@@ -67,18 +72,19 @@ def test_a_package_names_exactly_what_it_offers(package):
         assert set(names) == offered
 
 
-def test_only_the_actor_kernel_catches_everything():
+def test_only_the_actor_kernel_catches_everything_for_good():
     def broken(module: Module) -> Iterator[str]:
         for node in ast.walk(module.tree):
             if not isinstance(node, ast.ExceptHandler):
                 continue
             caught = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
             names = {item.id if isinstance(item, ast.Name) else "" if item is None else "." for item in caught}
-            raises_on = isinstance(node.body[-1], ast.Raise) and node.body[-1].exc is None
+            raises_on = any(isinstance(inner, ast.Raise) and inner.exc is None for inner in ast.walk(node))
             if names & {"", "Exception", "BaseException"} and not raises_on:
                 yield f"{module.where}:{node.lineno}"
 
     outside = [module for module in modules() if not module.name.startswith(f"{PRODUCT}.actors")]
+    outside = [module for module in outside if module.where not in CATCHES_ALL]
     assert [line for module in outside for line in broken(module)] == []
 
 
