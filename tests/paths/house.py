@@ -137,5 +137,3 @@ def texts(rows: Sequence[Message]) -> list[str]:
 
 def statuses(rows: Sequence[Message]) -> list[tuple[str, str]]:
     return [(row.role.value, row.status.value) for row in rows]
-
-

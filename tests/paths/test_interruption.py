@@ -92,9 +92,7 @@ async def test_of_several_waiting_messages_the_last_is_the_root_and_all_are_read
         assert texts(home.model.requests[1].history)[-3:] == ["One.", "Two.", "Three."]
 
 
-async def test_racing_first_messages_make_one_session_and_one_worker(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
+async def test_racing_first_messages_make_one_session_and_one_worker(tmp_path: Path, autojump_clock: MockClock) -> None:
     async with at_home(tmp_path, [(Say(text="Hello both."),)] * 2) as home:
         posted: list[Message] = []
 
@@ -130,9 +128,7 @@ async def test_a_stop_ends_a_hung_provider_at_once(tmp_path: Path, autojump_cloc
         assert isinstance(await home.gateway.stop(asked.session_id), NothingToStop)
 
 
-async def test_a_stop_lets_the_running_tool_end_and_force_does_not(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
+async def test_a_stop_lets_the_running_tool_end_and_force_does_not(tmp_path: Path, autojump_clock: MockClock) -> None:
     calls = (Call(name="slow", arguments={"seconds": 100.0}),)
     async with at_home(tmp_path, [calls], tools=[slow]) as home:
         asked = await home.say("Build it.")

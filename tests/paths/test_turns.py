@@ -113,9 +113,7 @@ async def test_a_refused_key_is_told_once_and_never_retried(tmp_path: Path, auto
         assert len(home.model.requests) == 1
 
 
-async def test_an_empty_answer_is_asked_for_once_more_and_then_told(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
+async def test_an_empty_answer_is_asked_for_once_more_and_then_told(tmp_path: Path, autojump_clock: MockClock) -> None:
     async with at_home(tmp_path, [(Say(text=" "),), (Think(thought="Hm."),)]) as home:
         asked = await home.say("Hi.")
         assert (await home.ended(asked)).status is Status.ERROR

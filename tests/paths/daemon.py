@@ -1,0 +1,85 @@
+"""A daemon as a process of its own, for tests that kill it: `python -m tests.paths.daemon CONFIG`.
+
+It runs the real tree from a real configuration and obeys one JSON command a line on standard input: `post` a text,
+`stop` a session. Each event it hears from then on is one JSON line on standard output. End of input ends it in order.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import aclosing
+from functools import partial
+from pathlib import Path
+
+import trio
+
+from kesoku_actors.actors import run_system
+from kesoku_actors.app.house import House, build_house
+from kesoku_actors.app.models import provider_registry
+from kesoku_actors.app.plan import plan_run
+from kesoku_actors.app.settings import load_settings
+from kesoku_actors.clock import real_world
+from kesoku_actors.log import Logger, stream_sink
+from kesoku_actors.protocol import Changed, Inbound, ToolProgress
+from kesoku_actors.store import Posted
+
+
+async def main(config: Path) -> None:
+    settings, world = load_settings(config, environ={}), real_world()
+    log = Logger(sink=stream_sink(sys.stderr, mask=str, environ={}), wall=world.clock.wall)
+    provider = provider_registry(settings, world, log).choose(settings.agent.llm).provider
+    plan = plan_run(
+        settings,
+        provider,
+        world=world,
+        log=log,
+        channels=None,
+        edges=lambda _gateway: (),
+        probe=lambda _point: None,
+    )
+    house = build_house(plan)
+    async with run_system(house.spec), trio.open_nursery() as nursery:
+        await nursery.start(tell, house)
+        say({"event": "ready", "pid": os.getpid()})
+        await obey(house)
+        nursery.cancel_scope.cancel()
+
+
+async def tell(house: House, *, task_status: trio.TaskStatus[None]) -> None:
+    async with aclosing(house.gateway.listen(after=0, label="test")) as events:
+        task_status.started()
+        async for event in events:
+            match event:
+                case Changed(message=row):
+                    shown = {
+                        key: getattr(row, key)
+                        for key in ("id", "session_id", "role", "type", "status", "content", "root_id", "parent_id")
+                    }
+                    say({"event": "row", **shown, "metadata": row.metadata})
+                case ToolProgress(call_id=call_id):
+                    say({"event": "started", "call": call_id})
+                case _:
+                    pass
+
+
+async def obey(house: House) -> None:
+    async for line in trio.wrap_file(sys.stdin):
+        command = json.loads(line)
+        match command["do"]:
+            case "post":
+                inbound = Inbound(chatbot_id="test", channel_id="room", content=command["text"])
+                posted = await house.gateway.post(inbound)
+                assert isinstance(posted, Posted)
+                say({"event": "posted", "id": posted.message.id, "session_id": posted.message.session_id})
+            case "stop":
+                await house.gateway.stop(command["session"])
+
+
+def say(what: object) -> None:
+    print(json.dumps(what), flush=True)
+
+
+if __name__ == "__main__":
+    trio.run(partial(main, Path(sys.argv[1])))

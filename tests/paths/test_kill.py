@@ -1,0 +1,154 @@
+"""C1 to C4 with real processes: kill -9, start again, and nothing is lost, doubled or half done."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.paths.process import Daemon, daemon, is_row
+
+BATCH = """
+inferences = [
+    [
+        { call = "run_shell_command", arguments = { command = "echo quick >> runs; echo quick" } },
+        { call = "run_shell_command", arguments = { command = "echo slow >> runs; echo $$ > pid; exec sleep 120" } },
+        { call = "run_shell_command", arguments = { command = "echo late >> runs" } },
+    ],
+]
+
+[[rules]]
+when_result = ""
+moves = [{ say = "I have read the results." }]
+"""
+
+THOUGHT = """
+inferences = [
+    [{ say = "thinking about it for a long time", word_delay_s = 3.0 }],
+]
+"""
+
+
+def results(running: Daemon, count: int) -> list[dict[str, Any]]:
+    running.wait(lambda event: is_row(event, type="tool_result"), count)
+    return [event for event in running.seen if is_row(event, type="tool_result")]
+
+
+def alive(pid: int) -> bool:
+    """Whether it runs; a dead one that nobody has collected yet does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.parametrize("durability", ["full", "normal"])
+def test_kill_during_a_batch_runs_no_call_twice_and_the_turn_goes_on(tmp_path: Path, durability: str) -> None:
+    (tmp_path / "scenario.toml").write_text(BATCH)
+    with daemon(tmp_path, durability=durability, agent="parallel_tools = 2") as first:
+        posted = first.post("Do three things.")
+        workspace = tmp_path / "sessions" / posted["session_id"]
+        # The third call starts when the first has ended and its outcome is staged; only the second still runs then.
+        first.wait(lambda event: event["event"] == "started", 3)
+        while not (workspace / "pid").exists() or "late" not in (workspace / "runs").read_text():
+            os.sched_yield()
+        first.kill()
+    survivor = int((workspace / "pid").read_text())
+    assert alive(survivor), "the tool outlives the program that is killed"
+    with daemon(tmp_path, durability=durability, agent="parallel_tools = 2") as second:
+        assert second.ended(posted["id"])["status"] == "processed"
+        outcomes = [result["metadata"]["outcome"] for result in results(second, 3)]
+        assert outcomes[0] == "ok", "a staged outcome is published as it was (O3)"
+        assert outcomes[1] == "unknown", "a started call whose run is gone is unknown, once (C3)"
+        assert outcomes[2] in ("ok", "unknown")
+        assert not alive(survivor), "a survivor is ended before its session resumes"
+        answers = [event for event in second.seen if is_row(event, status="pending", role="assistant")]
+        assert [answer["content"] for answer in answers] == ["I have read the results."]
+        assert second.close() == 0
+    assert sorted((workspace / "runs").read_text().split()) == ["late", "quick", "slow"]
+
+
+def test_kill_during_thought_loses_no_message_and_each_is_answered_once(tmp_path: Path) -> None:
+    (tmp_path / "scenario.toml").write_text(THOUGHT)
+    with daemon(tmp_path) as first:
+        posted = first.post("Think.")
+        first.wait(lambda event: is_row(event, id=posted["id"], status="processing"))
+        first.kill()
+    (tmp_path / "scenario.toml").write_text('inferences = [[{ say = "Done thinking." }]]\n')
+    with daemon(tmp_path) as second:
+        assert second.ended(posted["id"])["status"] == "processed"
+        assert second.close() == 0
+    (tmp_path / "scenario.toml").write_text('inferences = [[{ say = "Another answer." }]]\n')
+    with daemon(tmp_path) as third:
+        third.ended(third.post("Another question.")["id"])
+        answers = [event for event in third.seen if is_row(event, role="assistant")]
+        assert [answer["content"] for answer in answers] == ["Done thinking.", "Another answer."]
+        assert third.close() == 0
+
+
+def test_a_message_that_interrupted_before_the_kill_is_answered_after_it(tmp_path: Path) -> None:
+    (tmp_path / "scenario.toml").write_text(BATCH)
+    with daemon(tmp_path, agent="parallel_tools = 2") as first:
+        build = first.post("Do three things.")
+        first.wait(lambda event: event["event"] == "started", 2)
+        question = first.post("How far are you?")
+        first.kill()
+    (tmp_path / "scenario.toml").write_text('inferences = [[{ say = "As far as the results say." }]]\n')
+    with daemon(tmp_path, agent="parallel_tools = 2") as second:
+        assert second.ended(question["id"])["status"] == "processed"
+        assert second.ended(build["id"])["status"] == "interrupted"
+        assert len(results(second, 3)) == 3
+        assert second.close() == 0
+
+
+def test_a_stop_stored_before_the_kill_is_obeyed_before_anything_is_resumed(tmp_path: Path) -> None:
+    (tmp_path / "scenario.toml").write_text(BATCH)
+    with daemon(tmp_path, agent="parallel_tools = 2") as first:
+        posted = first.post("Do three things.")
+        first.wait(lambda event: event["event"] == "started", 2)
+        waiting = first.post("And this.")
+        first.command(do="stop", session=posted["session_id"])
+        later = first.post("A new question.")
+        first.kill()
+    (tmp_path / "scenario.toml").write_text('inferences = [[{ say = "New answer." }]]\n')
+    with daemon(tmp_path) as second:
+        assert second.ended(posted["id"])["metadata"]["reason"] == "stopped"
+        assert second.ended(waiting["id"])["metadata"]["reason"] == "stopped"
+        assert second.ended(later["id"])["status"] == "processed"
+        answers = [event for event in second.seen if is_row(event, role="assistant", status="pending")]
+        assert [answer["content"] for answer in answers] == ["New answer."]
+        assert second.close() == 0
+
+
+def test_three_crashes_of_a_turn_end_it_with_a_notice(tmp_path: Path) -> None:
+    (tmp_path / "scenario.toml").write_text(THOUGHT)
+    posted = None
+    for _ in range(3):
+        with daemon(tmp_path) as running:
+            posted = posted or running.post("Think.")
+            running.wait(lambda event: is_row(event, id=posted["id"], status="processing"))
+            running.kill()
+    assert posted is not None
+    with daemon(tmp_path) as last:
+        ended = last.ended(posted["id"])
+        assert (ended["status"], ended["metadata"]["reason"]) == ("error", "attempts")
+        assert [event["role"] for event in last.seen if is_row(event, status="pending")] == ["system"]
+        assert last.close() == 0
+
+
+def test_an_orderly_end_gives_the_turn_back_and_the_next_start_takes_it_up(tmp_path: Path) -> None:
+    (tmp_path / "scenario.toml").write_text(THOUGHT)
+    posted = None
+    for _ in range(4):
+        with daemon(tmp_path) as running:
+            posted = posted or running.post("Think.")
+            running.wait(lambda event: is_row(event, id=posted["id"], status="processing"))
+            assert running.close() == 0
+    assert posted is not None
+    (tmp_path / "scenario.toml").write_text('inferences = [[{ say = "Done thinking." }]]\n')
+    with daemon(tmp_path) as last:
+        assert last.ended(posted["id"])["status"] == "processed", "attempts do not rise in an orderly end (C7)"
+        assert last.close() == 0
