@@ -176,7 +176,7 @@ def _is_claimed(root: Message, session: Session) -> bool:
 def _check_plan(command: Commit) -> None:
     turn_only = (command.step, command.insert, command.adopt, command.results is not ResultMode.NONE)
     if command.root_id is None and any(turn_only):
-        raise PlanInvalid("a step, drafts, results and adoptions need a turn")
+        raise PlanInvalid("M4: a step, drafts, results and adoptions need a turn")
     if command.claim is not None and command.claim.message_id == command.root_id:
         raise PlanInvalid("I2: a turn cannot pivot to itself")
     if command.claim is None and command.claim_adopts:
