@@ -3,7 +3,7 @@
 * `port`: calls, outcomes, events, and the `Journal` the actor needs
 * `registry` `schema` `shapes` `docstrings`: a callable as a tool, and the arguments a model sends; pure
 * `runner` `board` `execution` `threads`: the actor and its face `Tools`, slots, one call carried out
-* `output`: what a tool printed, made fit to be stored and shown; pure
+* `output` `whole`: what a tool said, made fit to be stored and shown; the whole of a long output in a file
 * `shell`: the tool `run_shell_command`
 """
 

@@ -108,7 +108,8 @@ class Board:
 
     def finish(self, run: Run, *, keeps_slot: bool = False) -> None:
         """The run is over; its slot is free unless an abandoned thread keeps it until `free`."""
-        self._runs.pop(run.call.call_id, None)
+        if self._runs.get(run.call.call_id) is run:  # the call may be queued anew meanwhile
+            del self._runs[run.call.call_id]
         if not keeps_slot:
             self.free(run)
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 import trio
 from attrs import define, evolve, frozen
 
+from kesoku_actors.actors.leaves import has_leaf, leaves
 from kesoku_actors.protocol import Outcome
 from kesoku_actors.tools.board import Ending, Run
 from kesoku_actors.tools.port import ToolContext, ToolOutcome
@@ -71,8 +72,11 @@ class Executor:
                 await trio.to_thread.run_sync(
                     thread, abandon_on_cancel=True, limiter=self.threads, thread_name=f"tool {tool.name}"
                 )
-        except (Exception, SystemExit) as error:
-            # A tool is foreign code: whatever it raises is a fact for the model, never a crash of ours.
+        except BaseException as error:
+            # A tool is foreign code: whatever it raises (SystemExit, another loop's cancellation) is a fact for the
+            # model, never a crash of ours. A cancellation from outside and Ctrl-C are not the tool's.
+            if has_leaf(error, (trio.Cancelled, KeyboardInterrupt)):
+                raise
             return Execution(outcome=_failure(error))
         finally:
             run.on_end = None
@@ -121,8 +125,8 @@ def _outcome(result: Any) -> ToolOutcome:
 
 
 def _failure(error: BaseException) -> ToolOutcome:
-    """A tool that raised: the type and the message, without a traceback."""
-    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    """A tool that raised: the type and the message, without a traceback; of a group those of its leaves."""
+    text = "; ".join(f"{type(one).__name__}: {one}" if str(one) else type(one).__name__ for one in leaves(error))
     return ToolOutcome(outcome=Outcome.ERROR, content=text[:_ERROR_CHARS], metadata={"reason": "raised"})
 
 

@@ -24,8 +24,11 @@ _SEQUENCES: Final = re.compile(
 )
 _LINE_ENDS: Final = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _HARMFUL: Final = re.compile(
-    r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]"
+    r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]"
 )
+_LONGEST_WORD: Final = 4_096
+_ENDS_IN_WORD: Final = re.compile(rb"\S*\Z")
+_BEGINS_IN_WORD: Final = re.compile(rb"\S{0,%d}" % _LONGEST_WORD)
 
 
 def harmless(text: str) -> str:
@@ -36,13 +39,13 @@ def harmless(text: str) -> str:
     )
 
 
-def head_and_tail(text: str, chars: int) -> str:
+def head_and_tail(text: str, chars: int, note: str = "left out") -> str:
     """Return `text`, or `chars` characters of it: head and tail around a line that says how much is missing."""
     if len(text) <= chars:
         return text
     head = chars // 2
     tail = chars - head
-    return f"{text[:head]}\n[... {len(text) - chars:,} characters left out ...]\n{text[len(text) - tail :]}"
+    return f"{text[:head]}\n[... {len(text) - chars:,} characters {note} ...]\n{text[len(text) - tail :]}"
 
 
 @define
@@ -70,10 +73,16 @@ class Capture:
             self._tail_size -= len(self._tail.popleft())
 
     def text(self) -> str:
-        """Return what was kept, decoded; a line stands for what was not."""
-        tail = b"".join(self._tail)[-(self.limit // 2) :]
-        missing = self.total - len(self._head) - len(tail)
-        if missing <= 0:
-            return (bytes(self._head) + tail).decode("utf-8", "replace")
-        gap = f"\n[... {missing:,} bytes left out ...]\n"
-        return bytes(self._head).decode("utf-8", "replace") + gap + tail.decode("utf-8", "replace")
+        """Return what was kept, decoded; a line stands for what was not.
+
+        The cuts are between words: half a secret would be masked by nobody.
+        """
+        head, tail = bytes(self._head), b"".join(self._tail)[-(self.limit // 2) :]
+        if self.total <= len(head) + len(tail):
+            return (head + tail).decode("utf-8", "replace")
+        whole_words = _ENDS_IN_WORD.search(head, max(0, len(head) - _LONGEST_WORD))
+        head = head[: whole_words.start() if whole_words else 0]
+        broken_word = _BEGINS_IN_WORD.match(tail)
+        tail = tail[broken_word.end() if broken_word else 0 :]
+        gap = f"\n[... {self.total - len(head) - len(tail):,} bytes left out ...]\n"
+        return head.decode("utf-8", "replace") + gap + tail.decode("utf-8", "replace")

@@ -130,8 +130,9 @@ async def bench(
     workspace: Path = Path(),
     journal: MemoryJournal | None = None,
     options: ToolOptions | None = None,
+    registry: ToolRegistry | None = None,
 ):
-    registry = ToolRegistry()
+    registry = registry or ToolRegistry()
     for function in functions:
         registry.add(function, owner="tests")
     journal = journal or MemoryJournal()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from contextvars import ContextVar
+
 import pytest
 import trio
 
 from kesoku_actors.protocol import CallState, Outcome
-from kesoku_actors.tools import Settled, Started, ToolContext, ToolOptions, ToolOutcome
+from kesoku_actors.tools import Settled, Started, ToolContext, ToolOptions, ToolOutcome, ToolRegistry, ToolStatistics
 from tests.tools.journals import MemoryJournal, bench, call
 
 
@@ -276,3 +280,154 @@ async def test_shutdown_ends_what_outlasts_the_grace_as_interrupted(autojump_clo
     assert made.outcome("a").outcome is Outcome.INTERRUPTED
     assert made.outcome("a").metadata["reason"] == "shutdown"
     assert trio.current_time() - made.outcome("a").duration_s < 1
+
+
+async def test_a_call_that_is_just_over_can_be_asked_for_again_at_once(autojump_clock):
+    heard: list[object] = []
+    async with bench([nap]) as made:
+
+        def again(event):
+            heard.append(event)
+            if len(heard) == 2:  # told of the end, while the run's own task is still on its way out
+                made.start(call("a", "nap"), call("b", "nap"))
+
+        made.tools.attach("s", again)
+        made.start(call("a", "nap"))
+        await trio.sleep(10)
+        assert made.tools.running("s") == ()
+    assert [event for event in heard if event.call_id == "a"] == [
+        Started(call_id="a"),
+        Settled(call_id="a", outcome=Outcome.OK),
+    ]
+    assert made.outcome("b").outcome is Outcome.OK
+
+
+async def test_a_call_withdrawn_twice_while_the_store_is_away_settles_once(autojump_clock):
+    async with bench([nap]) as made:
+        made.start(call("a", "nap", seconds=100.0), call("b", "nap"), parallel=1)
+        await made.heard(Started, "a")
+        made.journal.away = True
+        made.tools.withdraw([call("b", "nap")], workspace=made.workspace)
+        made.start(call("b", "nap"), parallel=1)
+        made.tools.withdraw([call("b", "nap")], workspace=made.workspace)
+        await trio.sleep(50)
+        made.journal.away = False
+        await made.heard(Settled, "a", "b")
+    assert [fact for fact in made.journal.facts if fact.endswith(" b") or " b " in fact] == [
+        "staged b interrupted",
+        "Settled b",
+    ]
+
+
+async def test_an_unknown_id_is_no_fault(autojump_clock):
+    async with bench([nap]) as made:
+        made.tools.end(["nobody"])
+        made.tools.detach("nobody")
+        await made.tools.drop("nobody")
+        assert made.tools.running("nobody") == ()
+    assert made.journal.facts == []
+
+
+@pytest.mark.parametrize("raised", [GeneratorExit, asyncio.CancelledError, ExceptionGroup("", [ValueError("deep")])])
+async def test_whatever_a_tool_raises_is_an_error_and_no_crash(autojump_clock, raised):
+    async def fail() -> None:
+        raise raised
+
+    async with bench([fail, nap]) as made:
+        made.start(call("a", "fail"), call("b", "nap"), parallel=1)
+        await made.heard(Settled, "a", "b")
+    assert made.outcome("a").outcome is Outcome.ERROR
+    assert ("ValueError: deep" if isinstance(raised, ExceptionGroup) else raised.__name__) in made.outcome("a").content
+    assert made.outcome("b").outcome is Outcome.OK
+
+
+async def test_a_tool_that_says_nothing_is_told_to_the_model_as_such(autojump_clock):
+    async def silent() -> None: ...
+
+    async def blank() -> str:
+        return "  \n"
+
+    async def table() -> dict[str, object]:
+        return {"ü": [1, None]}
+
+    async with bench([silent, blank, table]) as made:
+        made.start(call("a", "silent"), call("b", "blank"), call("c", "table"))
+        await made.heard(Settled, "a", "b", "c")
+    assert [made.outcome(id).content for id in "abc"] == ["(no output)", "(no output)", '{"ü": [1, null]}']
+
+
+async def test_the_deadline_of_one_tool_can_be_its_own(autojump_clock):
+    registry = ToolRegistry()
+    registry.add(nap, owner="tests", name="short", deadline_s=5.0)
+    registry.add(nap, owner="tests")
+    async with bench([], registry=registry) as made:
+        made.start(call("a", "short", seconds=100.0), call("b", "nap", seconds=100.0))
+        await made.heard(Settled, "a", "b")
+    assert made.outcome("a").content == "[ended at its deadline of 5 s]"
+    assert made.outcome("b").outcome is Outcome.OK
+
+
+async def test_force_while_the_store_is_away_is_told_when_it_is_back(autojump_clock):
+    async with bench([nap]) as made:
+        made.start(call("a", "nap", seconds=1e6))
+        await made.heard(Started, "a")
+        made.journal.away = True
+        made.tools.end(["a"])
+        await trio.sleep(100)
+        assert not [event for event in made.events if isinstance(event, Settled)]
+        made.journal.away = False
+        await made.heard(Settled, "a")
+    assert made.outcome("a").outcome is Outcome.INTERRUPTED
+
+
+async def test_a_start_waits_for_a_store_that_is_away(autojump_clock):
+    async with bench([nap], journal=MemoryJournal(away=True)) as made:
+        made.start(call("a", "nap"))
+        await trio.sleep(60)
+        assert made.journal.facts == []
+        assert [running.state for running in made.tools.running("s")] == [CallState.COMMITTED]
+        made.journal.away = False
+        await made.heard(Settled, "a")
+    assert made.outcome("a").outcome is Outcome.OK
+
+
+async def test_shutdown_does_not_wait_for_a_start_that_the_store_never_grants(autojump_clock):
+    async with bench([nap], journal=MemoryJournal(away=True)) as made:
+        made.start(call("a", "nap"))
+        await trio.sleep(1)
+        began = trio.current_time()
+    assert trio.current_time() - began < 5
+    assert made.journal.facts == []
+
+
+async def test_statistics_and_memory_forget_what_is_over(autojump_clock):
+    async with bench([nap]) as made:
+        for n in range(20):
+            made.tools.attach(f"s{n}", made.sink)
+            made.start(*(call(f"{n}.{k}", "nap", session_id=f"s{n}") for k in range(5)), parallel=2)
+        reading = made.tools.statistics()
+        assert reading.queued + len(reading.running) == 100
+        assert len(reading.running) <= 40
+        await made.heard(Settled, *(f"{n}.{k}" for n in range(20) for k in range(5)))
+        for n in range(20):
+            made.tools.detach(f"s{n}")
+        assert made.tools.statistics() == ToolStatistics(queued=0, running=(), left_threads=())
+        assert all(made.tools.running(f"s{n}") == () for n in range(20))
+
+
+SETTINGS: ContextVar[str] = ContextVar("settings")
+
+
+async def test_settings_of_the_run_are_readable_in_async_tools_and_in_threads():
+    async def here() -> str:
+        return SETTINGS.get()
+
+    def there() -> str:
+        return f"{SETTINGS.get()} in {threading.current_thread() is not threading.main_thread()}"
+
+    SETTINGS.set("the run's")
+    async with bench([here, there]) as made:
+        SETTINGS.set("somebody else's")
+        made.start(call("a", "here"), call("b", "there"))
+        await made.heard(Settled, "a", "b")
+    assert [made.outcome(id).content for id in "ab"] == ["the run's", "the run's in True"]

@@ -17,25 +17,26 @@ from kesoku_actors.tools.shell.process_table import CALL_VARIABLE, process, star
 
 @pytest.fixture
 async def orphan():
-    """A command as a dead program left it, in a session of its own."""
+    """Commands as a dead program left them, each in a session of its own and at work."""
 
-    def spawn(script: str = "sleep 600", call_id: str = "lost") -> subprocess.Popen[bytes]:
-        started = subprocess.Popen(
+    async def spawn(script: str = "echo up; sleep 600; :", call_id: str = "lost") -> trio.Process:
+        started = await trio.lowlevel.open_process(
             ["sh", "-c", script],
             start_new_session=True,
             stdout=subprocess.PIPE,
             env={"PATH": "/usr/bin:/bin", CALL_VARIABLE: call_id},
         )
         spawned.append(started)
+        await started.stdout.receive_some()
         return started
 
-    spawned: list[subprocess.Popen[bytes]] = []
+    spawned: list[trio.Process] = []
     yield spawn
     for started in spawned:
         with suppress(ProcessLookupError):
             os.killpg(started.pid, signal.SIGKILL)
-        started.stdout.close()
-        started.wait()
+        await started.stdout.aclose()
+        await started.wait()
 
 
 def dead(pid: int | None, start: float | None, call_id: str = "lost") -> DeadCall:
@@ -43,22 +44,30 @@ def dead(pid: int | None, start: float | None, call_id: str = "lost") -> DeadCal
 
 
 async def test_a_survivor_is_ended_with_all_that_belongs_to_it(orphan):
-    left = orphan("trap '' TERM; echo up; setsid sleep 600 & sleep 600")
-    await trio.to_thread.run_sync(left.stdout.readline)
+    left = await orphan("trap '' TERM; setsid sh -c 'echo up; sleep 600; :' & sleep 600; :")
     (found,) = await end_survivors([dead(left.pid, start_time(left.pid))], grace_s=0.1)
     assert found.left == ()
+    assert len(found.ended) >= 4
     assert left.pid in {one.pid for one in found.ended}
     assert all(process(one.pid) is None for one in found.ended)
 
 
 async def test_a_survivor_that_was_never_stored_is_found_by_its_mark(orphan):
-    left = orphan()
+    left = await orphan()
     (found,) = await end_survivors([dead(None, None)])
     assert {one.pid for one in found.ended} >= {left.pid}
 
 
+async def test_survivors_of_many_calls_are_ended_together_and_told_in_order(orphan):
+    left = {id: await orphan("trap '' TERM; echo up; sleep 600; :", call_id=id) for id in ("a", "b", "c")}
+    calls = [dead(one.pid, start_time(one.pid), id) for id, one in left.items()]
+    found = await end_survivors([*calls, dead(None, None, "none")], grace_s=0.1)
+    assert [one.call_id for one in found] == ["a", "b", "c"]
+    assert all(process(one.pid) is None for one in left.values())
+
+
 async def test_a_process_that_only_has_the_same_number_is_left_alone(orphan):
-    stranger = orphan(call_id="another")
+    stranger = await orphan(call_id="another")
     found = await end_survivors([dead(stranger.pid, start_time(stranger.pid) - 1)])
     assert found == ()
     assert process(stranger.pid) is not None

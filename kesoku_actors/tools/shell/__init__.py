@@ -4,10 +4,12 @@
 * `policy` `words` `readings` `patterns`: what may run; pure
 * `process` `process_table` `ending`: a command as a process, started clean, read within bounds, ended whole
 * `survivors`: what an earlier life of the program left running
+* `privacy`: our own environment, out of a command's reach
 """
 
 from kesoku_actors.tools.shell.patterns import PatternRefused
 from kesoku_actors.tools.shell.policy import DEFAULT_PATH, Mode, ShellPolicy, warnings
+from kesoku_actors.tools.shell.privacy import hide_environment
 from kesoku_actors.tools.shell.survivors import DeadCall, Survivors, end_survivors
 from kesoku_actors.tools.shell.tool import ShellOptions, clean_environment, shell_tool
 
@@ -21,6 +23,7 @@ __all__ = [
     "Survivors",
     "clean_environment",
     "end_survivors",
+    "hide_environment",
     "shell_tool",
     "warnings",
 ]

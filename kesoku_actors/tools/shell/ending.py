@@ -1,7 +1,8 @@
 """The end of a set of processes: TERM, a grace, KILL, until the kernel's table holds none of them.
 
 The set is read again at every look, because processes make others while they end. A group is signalled as a group where
-its leader is known to be ours, which reaches what was born since the look; whoever left it is signalled alone.
+its leader is known to be ours, which reaches what was born since the look; whoever left it is signalled alone. The
+table is read in a thread: on a machine with many processes that takes longer than an event loop may stand still.
 """
 
 from __future__ import annotations
@@ -26,21 +27,22 @@ Members = Callable[[], tuple[Process, ...]]
 
 async def end_all(members: Members, *, grace_s: float = END_GRACE_S) -> tuple[Process, ...]:
     """End what `members` finds and return what could not be ended; it takes `grace_s` and about a second at most."""
-    _signal_all(members(), signal.SIGTERM)
+    _signal_all(await look(members), signal.SIGTERM)
     with trio.move_on_after(grace_s):
-        await _gone(members)
+        while await look(members):  # noqa: ASYNC110  the kernel tells nobody that a group is empty
+            await trio.sleep(_LOOK_S)
     for _ in range(_KILL_ROUNDS):  # a fork bomb makes new ones while the old ones die
-        left = members()
+        left = await look(members)
         if not left:
-            break
+            return ()
         _signal_all(left, signal.SIGKILL)
         await trio.sleep(_LOOK_S)
-    return members()
+    return await look(members)
 
 
-async def _gone(members: Members) -> None:
-    while members():  # noqa: ASYNC110  the kernel tells nobody that a group is empty
-        await trio.sleep(_LOOK_S)
+async def look(members: Members) -> tuple[Process, ...]:
+    """Return what `members` finds now."""
+    return await trio.to_thread.run_sync(members)
 
 
 def _signal_all(members: tuple[Process, ...], number: signal.Signals) -> None:

@@ -12,13 +12,14 @@ allowed pattern from its start, and exactly these words run, without a shell.
 from __future__ import annotations
 
 import os.path
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Final
 
 from attrs import field, frozen
 
 from kesoku_actors.tools.shell.patterns import Pattern, compile_patterns
-from kesoku_actors.tools.shell.readings import readings
+from kesoku_actors.tools.shell.readings import WRAPPERS, readings
 from kesoku_actors.tools.shell.words import NotPlain, plain_words
 
 COMMAND_CHARS: Final = 65_536
@@ -118,33 +119,39 @@ def _first_match(patterns: tuple[Pattern, ...], texts: tuple[str, ...]) -> Patte
 
 
 INTERPRETERS: Final = (
-    "awk bash bundle busybox cargo docker env find gawk gdb git go make mawk nix node npm npx perl php pip pip3 python "
-    "python3 ruby sed sh ssh sudo tar uv uvx vi vim xargs zsh"
+    "awk bundle cargo crontab docker gawk gdb git go make mawk nix node npm npx perl php pip pip3 python python3 ruby "
+    "sed tar uv uvx vi vim"
 )
 """Programs that run whatever their arguments say: allowing one without a rule for its arguments allows everything."""
 
 
 def warnings(policy: ShellPolicy) -> tuple[str, ...]:
     """Return what a person should know of this policy at start, a sentence each."""
-    said: list[str] = []
     match policy.mode:
         case Mode.ALLOWLIST:
-            if policy.use_shell:
-                said.append("shell: use_shell is ignored with an allowlist; the checked words run without a shell")
-            open_ended = [
-                name
-                for name in INTERPRETERS.split()
-                if any(pattern.matches(f"{name} -c anything") for pattern in policy.allowlist_patterns)
-            ]
-            if open_ended:
-                said.append(
-                    f"shell: an allowlist with {', '.join(open_ended)} allows anything; give rules for arguments"
-                )
-            if not policy.allowlist_patterns:
-                said.append("shell: the allowlist is empty, so every command is refused")
+            return tuple(_allowlist_warnings(policy))
         case Mode.BLOCKLIST:
-            said.append(
-                "shell: a blocklist is advice to a model, not a boundary: there is no sandbox, and a command runs with "
-                "all rights of this user; patterns are matched on the command as it is written"
-            )
-    return tuple(said)
+            return tuple(_blocklist_warnings(policy))
+
+
+def _allowlist_warnings(policy: ShellPolicy) -> Iterator[str]:
+    if policy.use_shell:
+        yield "shell: use_shell is ignored with an allowlist; the checked words run without a shell"
+    open_ended = [
+        name
+        for name in sorted({*INTERPRETERS.split(), *WRAPPERS.split()})
+        if _first_match(policy.allowlist_patterns, (f"{name} -c anything",))
+    ]
+    if open_ended:
+        yield f"shell: an allowlist with {', '.join(open_ended)} allows anything; give rules for arguments"
+    if not policy.allowlist_patterns:
+        yield "shell: the allowlist is empty, so every command is refused"
+
+
+def _blocklist_warnings(policy: ShellPolicy) -> Iterator[str]:
+    yield (
+        "shell: a blocklist is a guard rail, not a boundary: there is no sandbox, a command runs with all rights of "
+        "this user, and a name that is put together when the command runs is not seen"
+    )
+    if not policy.blocklist_patterns and not policy.forbidden_patterns:
+        yield "shell: the blocklist is empty, so no command is refused"

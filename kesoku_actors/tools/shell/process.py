@@ -3,6 +3,7 @@
 * It gets its own session and process group, no input, and only the environment it is given.
 * The call is over when the command's own process is: a child left in the background holds nothing, and is named.
 * Cancelled, it ends whole before the cancellation goes on: TERM to its group and to whoever left it, a grace, KILL.
+  What even that does not end (another user's, or stuck in the kernel) is named, and waited for no longer.
 * Reading keeps the head and the tail of the output and throws the rest away, so memory stays flat.
 """
 
@@ -18,11 +19,11 @@ from pathlib import Path
 from typing import Final
 
 import trio
-from attrs import frozen
+from attrs import define, frozen
 
 from kesoku_actors.tools.output import Capture
 from kesoku_actors.tools.shell import process_table
-from kesoku_actors.tools.shell.ending import END_GRACE_S, end_all, send
+from kesoku_actors.tools.shell.ending import END_GRACE_S, Members, end_all, look, send
 from kesoku_actors.tools.shell.process_table import Process
 
 _CHUNK: Final = 64 * 1024
@@ -41,6 +42,15 @@ class Command:
     end_grace_s: float = END_GRACE_S
 
 
+@define(kw_only=True)
+class Record:
+    """What is known of a command so far; its caller's, who reads it also when the run was cancelled."""
+
+    output: Capture
+    living: tuple[Process, ...] = ()
+    """Processes of its own that live on behind its end."""
+
+
 @frozen(kw_only=True)
 class Ended:
     """How a command ended."""
@@ -48,9 +58,6 @@ class Ended:
     exit_status: int | None
     signal: int | None
     """The signal that ended it, when one did."""
-    output: Capture
-    survivors: tuple[Process, ...] = ()
-    """Processes of its own that live on."""
 
 
 Announce = Callable[[int, float | None], Awaitable[None]]
@@ -72,50 +79,43 @@ async def spawn(command: Command) -> trio.Process:
     )
 
 
-async def run(command: Command, capture: Capture, announce: Announce, spawn: Spawn = spawn) -> Ended:
-    """Run `command` to its end. Raises `OSError` when it cannot be started.
-
-    `capture` belongs to the caller, who may read what was printed so far when the run is cancelled.
-    """
+async def run(command: Command, record: Record, announce: Announce, spawn: Spawn = spawn) -> Ended:
+    """Run `command` to its end. Raises `OSError` when it cannot be started."""
     with trio.CancelScope(shield=True):  # a process started by a cancelled spawn would be nobody's
         process = await spawn(command)
     assert process.stdout is not None
     output = process.stdout
+    members = partial(process_table.belonging, process.pid, command.call_id)
     try:
         async with trio.open_nursery() as nursery:
             reading = trio.CancelScope()
-            nursery.start_soon(_read, output, capture, reading)
+            nursery.start_soon(_read, output, record.output, reading)
             await announce(process.pid, process_table.start_time(process.pid))
             await process.wait()
             reading.cancel()
     finally:
         with trio.CancelScope(shield=True):
             if process.returncode is None:
-                await end(process, command)
-            _drain(output, capture)
+                await _end(process, members, command.end_grace_s)
+            _drain(output, record.output)
             await output.aclose()
-    survivors = await trio.to_thread.run_sync(process_table.belonging, process.pid, command.call_id)
+            record.living = await look(members)
     status = process.returncode
     assert status is not None
-    return Ended(
-        exit_status=status if status >= 0 else None,
-        signal=-status if status < 0 else None,
-        output=capture,
-        survivors=survivors,
-    )
+    return Ended(exit_status=status if status >= 0 else None, signal=-status if status < 0 else None)
 
 
-async def end(process: trio.Process, command: Command) -> None:
-    """End the process with all that belongs to it; the caller shields. It takes the grace and a moment at most."""
-    members = partial(process_table.belonging, process.pid, command.call_id)
-    if not members():  # it has just ended by itself, or this machine has no table of processes to look into
+async def _end(process: trio.Process, members: Members, grace_s: float) -> None:
+    """End the process with all that belongs to it; the caller shields. It takes two graces and a second at most."""
+    if not await look(members):  # it has just ended by itself, or this machine has no table of processes to look into
         send(os.killpg, process.pid, signal.SIGTERM)
-        with trio.move_on_after(command.end_grace_s):
+        with trio.move_on_after(grace_s):
             await process.wait()
             return
         send(os.killpg, process.pid, signal.SIGKILL)
-    await end_all(members, grace_s=command.end_grace_s)
-    await process.wait()
+    await end_all(members, grace_s=grace_s)
+    with trio.move_on_after(grace_s):
+        await process.wait()
 
 
 async def _read(output: trio.abc.ReceiveStream, capture: Capture, scope: trio.CancelScope) -> None:

@@ -22,12 +22,12 @@ _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=(\S*)")
 _REDIRECTION: Final = re.compile(r"\d*(?:<<<|<<-?|<>|>>|>\||<|>)")
 _KEYWORDS: Final = frozenset({"!", "if", "then", "elif", "else", "while", "until", "do", "coproc"})
 """Words of the shell behind which a command begins."""
-_WRAPPERS: Final = (
+WRAPPERS: Final = (
     "alias ash bash bsh builtin busybox bwrap chroot chrt command dash doas entr env eval exec fakeroot fd find "
     "firejail flock ionice ksh ltrace nice nohup nsenter parallel pkexec prlimit rlwrap runuser script setpriv "
     "setsid sh ssh stdbuf strace su sudo systemd-run taskset time timeout toybox trap unshare watch xargs zsh"
 )
-"""Programs that run what their arguments name; which of the arguments, only they know."""
+"""Programs that run what their arguments name; which of the arguments, only they know. Separated by spaces."""
 _ARGUMENTS: Final = 16
 """How many arguments are read of what may be a command behind a wrapper."""
 
@@ -49,7 +49,7 @@ def _commands(words: list[str]) -> Iterator[str]:
     if start == len(words):
         return
     yield _written(words[start:])
-    if _name(words[start]) in _WRAPPERS.split():
+    if _name(words[start]) in WRAPPERS.split():
         for index in range(start + 1, len(words)):
             yield _written(words[index : index + 1 + _ARGUMENTS])
 

@@ -10,10 +10,11 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Protocol
 
+import trio
 from attrs import frozen
 
 from kesoku_actors.tools.shell import process_table
-from kesoku_actors.tools.shell.ending import END_GRACE_S, end_all
+from kesoku_actors.tools.shell.ending import END_GRACE_S, end_all, look
 from kesoku_actors.tools.shell.process_table import Process
 
 
@@ -42,19 +43,29 @@ class Survivors:
 
 
 async def end_survivors(calls: Iterable[DeadCall], *, grace_s: float = END_GRACE_S) -> tuple[Survivors, ...]:
-    """End what still runs of `calls`: TERM, `grace_s` seconds, KILL. Return what was found, for calls with any."""
-    found: list[Survivors] = []
-    for call in calls:
-        members = partial(_members, call)
-        if before := members():
-            left = await end_all(members, grace_s=grace_s)
-            remaining = {one.pid for one in left}
-            ended = tuple(one for one in before if one.pid not in remaining)
-            found.append(Survivors(call_id=call.call_id, ended=ended, left=left))
-    return tuple(found)
+    """End what still runs of `calls`: TERM, `grace_s` seconds, KILL. Return what was found, for calls with any.
+
+    All are ended at the same time, so that a start waits for one grace however many there are.
+    """
+    waiting = tuple(calls)
+    found: dict[str, Survivors] = {}
+    async with trio.open_nursery() as nursery:
+        for call in waiting:
+            nursery.start_soon(_end_one, call, grace_s, found)
+    return tuple(found[call.call_id] for call in waiting if call.call_id in found)
+
+
+async def _end_one(call: DeadCall, grace_s: float, found: dict[str, Survivors]) -> None:
+    members = partial(_members, call)
+    if before := await look(members):
+        left = await end_all(members, grace_s=grace_s)
+        remaining = {one.pid for one in left}
+        ended = tuple(one for one in before if one.pid not in remaining)
+        found[call.call_id] = Survivors(call_id=call.call_id, ended=ended, left=left)
 
 
 def _members(call: DeadCall) -> tuple[Process, ...]:
-    leader = process_table.process(call.pid) if call.pid is not None else None
-    is_the_same = leader is not None and leader.start == call.process_start
-    return process_table.belonging(call.pid if is_the_same else None, call.call_id)
+    """What of the call lives: its pid counts while its start time is the stored one, its mark always."""
+    if call.pid is not None and process_table.start_time(call.pid) == call.process_start:
+        return process_table.belonging(call.pid, call.call_id)
+    return process_table.belonging(None, call.call_id)

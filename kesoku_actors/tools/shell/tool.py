@@ -20,6 +20,9 @@ from kesoku_actors.tools.shell.process_table import CALL_VARIABLE
 PASSED_ON: Final = ("HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
 """Variables of ours that a command gets to see, beside PATH and TERM (S14)."""
 
+_NAMED: Final = 20
+"""How many processes that live on are named."""
+
 
 @frozen(kw_only=True)
 class ShellOptions:
@@ -61,7 +64,7 @@ def shell_tool(options: ShellOptions, spawn: process.Spawn = process.spawn) -> C
             return ToolOutcome(
                 outcome=Outcome.ERROR, content=f"[refused: {verdict.reason}]", metadata={"reason": "refused"}
             )
-        capture = Capture(options.bytes_kept)
+        record = process.Record(output=Capture(options.bytes_kept))
         what = process.Command(
             argv=verdict.argv,
             directory=context.workspace,
@@ -71,7 +74,7 @@ def shell_tool(options: ShellOptions, spawn: process.Spawn = process.spawn) -> C
         )
         began = trio.current_time()
         try:
-            ended = await process.run(what, capture, context.report_process, spawn)
+            ended = await process.run(what, record, context.report_process, spawn)
         except OSError as problem:
             return ToolOutcome(
                 outcome=Outcome.ERROR,
@@ -79,27 +82,37 @@ def shell_tool(options: ShellOptions, spawn: process.Spawn = process.spawn) -> C
                 metadata={"reason": "not_run"},
             )
         except BaseException:  # a cancellation, alone or in a group
-            context.keep(ToolOutcome(outcome=Outcome.INTERRUPTED, content=capture.text()))
+            context.keep(_kept(record))
             raise
-        return _told(ended, trio.current_time() - began)
+        return _told(ended, record, trio.current_time() - began)
 
     return run_shell_command
 
 
-def _told(ended: process.Ended, seconds: float) -> ToolOutcome:
+def _told(ended: process.Ended, record: process.Record, seconds: float) -> ToolOutcome:
     how = f"exit status {ended.exit_status}" if ended.signal is None else f"ended by signal {ended.signal}"
-    notes = [f"{how}, {seconds:.1f} s"]
-    if ended.survivors:
-        notes.append("still running: " + ", ".join(f"{one.name} (pid {one.pid})" for one in ended.survivors[:10]))
-    printed = ended.output.text().rstrip()
-    status = f"[{'; '.join(notes)}]"
     return ToolOutcome(
         outcome=Outcome.OK if ended.exit_status == 0 else Outcome.ERROR,
-        content=f"{printed}\n{status}" if printed else status,
-        metadata={
-            "exit_status": ended.exit_status,
-            "signal": ended.signal,
-            "output_bytes": ended.output.total,
-            "survivors": [{"pid": one.pid, "name": one.name, "start": one.start} for one in ended.survivors],
-        },
+        content=_with_notes(record, f"{how}, {seconds:.1f} s"),
+        metadata={"exit_status": ended.exit_status, "signal": ended.signal, **_metadata(record)},
     )
+
+
+def _kept(record: process.Record) -> ToolOutcome:
+    """What a command that was ended had said, and what of it could not be ended."""
+    return ToolOutcome(outcome=Outcome.INTERRUPTED, content=_with_notes(record), metadata=_metadata(record))
+
+
+def _with_notes(record: process.Record, *notes: str) -> str:
+    if record.living:
+        named = ", ".join(f"{one.name} (pid {one.pid})" for one in record.living[:_NAMED])
+        notes = (*notes, f"still running: {named}")
+    printed = record.output.text().rstrip()
+    return "\n".join([*([printed] if printed else []), *([f"[{'; '.join(notes)}]"] if notes else [])])
+
+
+def _metadata(record: process.Record) -> Mapping[str, Any]:
+    return {
+        "output_bytes": record.output.total,
+        "survivors": [{"pid": one.pid, "name": one.name, "start": one.start} for one in record.living[:_NAMED]],
+    }

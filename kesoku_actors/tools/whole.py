@@ -1,0 +1,84 @@
+"""What came of a run, made fit to be staged: harmless, masked, short; a long text whole in a file (I8, T6).
+
+The file is masked like everything else, is readable by nobody else, and is never written through a link that a command
+may have put in its place.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import trio
+from attrs import evolve
+
+from kesoku_actors.tools.output import harmless, head_and_tail
+from kesoku_actors.tools.port import ToolOutcome
+
+FOLDER: Final = "output"
+"""In the session's folder."""
+WHOLE_CHARS: Final = 1_000_000
+"""Of a text longer than this the middle is not even kept in the file."""
+
+Mask = Callable[[str], str]
+
+
+async def presentable(outcome: ToolOutcome, *, mask: Mask, chars: int, workspace: Path, call_id: str) -> ToolOutcome:
+    """Return `outcome` as it may be staged; of a content longer than `chars` head and tail, and the file's name."""
+    metadata = {key: _masked(value, mask) for key, value in outcome.metadata.items()}
+    outcome = evolve(outcome, metadata=metadata)
+    if len(outcome.content) <= chars:
+        content = mask(harmless(outcome.content))
+        return evolve(outcome, content=head_and_tail(content, chars))
+    # In a thread: a megabyte takes longer than an event loop may stand still, and so may the disk.
+    return await trio.to_thread.run_sync(_shortened, outcome, mask, chars, workspace, call_id)
+
+
+def _shortened(outcome: ToolOutcome, mask: Mask, chars: int, workspace: Path, call_id: str) -> ToolOutcome:
+    whole = mask(harmless(head_and_tail(outcome.content, WHOLE_CHARS)))
+    if len(whole) <= chars:
+        return evolve(outcome, content=whole)
+    file = f"{FOLDER}/{call_id}.txt"
+    try:
+        _write(workspace, f"{call_id}.txt", whole)
+    except OSError as problem:
+        note = f"left out; they could not be kept in a file: {os.strerror(problem.errno or 0)}"
+        return evolve(outcome, content=head_and_tail(whole, chars, note))
+    content = head_and_tail(whole, chars, f"left out; the whole is in {file}")
+    return evolve(outcome, content=content, metadata={**outcome.metadata, "output_file": file})
+
+
+def _write(workspace: Path, name: str, text: str) -> None:
+    beneath = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    top = os.open(workspace, beneath)
+    try:
+        if FOLDER not in os.listdir(top):
+            os.mkdir(FOLDER, 0o700, dir_fd=top)
+        folder = os.open(FOLDER, beneath, dir_fd=top)
+    finally:
+        os.close(top)
+    try:
+        new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        file = os.open(name, new, 0o600, dir_fd=folder)
+    finally:
+        os.close(folder)
+    with os.fdopen(file, "w", encoding="utf-8", errors="replace") as stream:
+        stream.write(text)
+
+
+def _masked(value: Any, mask: Mask) -> Any:
+    """What a tool says about its outcome is foreign too: it becomes what JSON can hold."""
+    match value:
+        case None | bool() | int():
+            return value
+        case float() if math.isfinite(value):
+            return value
+        case Mapping():
+            return {mask(harmless(str(key))): _masked(inner, mask) for key, inner in value.items()}
+        case list() | tuple():
+            return [_masked(inner, mask) for inner in value]
+        case _:
+            return mask(harmless(str(value)))
