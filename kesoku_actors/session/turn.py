@@ -88,14 +88,14 @@ PHASES: Final = (Registering, Prompting, Inferring, Aborting, BackingOff, Commit
 _TABLE: Final[Mapping[type[v.Event], tuple[Handler, ...]]] = {
     # event              Registering  Prompting  Inferring    Aborting      BackingOff  Committing  Batch       Done
     v.Resumed:           (resume,     misfit,    misfit,      misfit,       misfit,     misfit,     misfit,     over),
-    v.PersonSpoke:       (keep,       rethink,   abort,       note,         rethink,    keep,       heed,       over),
-    v.NoticeArrived:     (keep,       note,      note,        note,         note,       keep,       note,       over),
-    v.MessageWithdrawn:  (keep,       note,      note,        note,         note,       keep,       note,       over),
-    v.StopRequested:     (keep,       rethink,   abort,       note,         rethink,    keep,       heed,       over),
-    v.ModeSwitched:      (keep,       rethink,   abort,       note,         rethink,    keep,       heed,       over),
-    v.ShutdownRequested: (keep,       rethink,   abort,       note,         rethink,    keep,       heed,       over),
-    v.ForceRequested:    (moot,       moot,      moot,        moot,         moot,       moot,       force,      over),
-    v.BudgetSpent:       (moot,       overspend, abort_spent, mark_spent,   overspend,  mark_both,  mark_spent, over),
+    v.PersonSpoke:       (misfit,     rethink,   abort,       note,         rethink,    keep,       heed,       over),
+    v.NoticeArrived:     (misfit,     note,      note,        note,         note,       keep,       note,       over),
+    v.MessageWithdrawn:  (misfit,     note,      note,        note,         note,       keep,       note,       over),
+    v.StopRequested:     (misfit,     rethink,   abort,       note,         rethink,    keep,       heed,       over),
+    v.ModeSwitched:      (misfit,     rethink,   abort,       note,         rethink,    keep,       heed,       over),
+    v.ShutdownRequested: (misfit,     rethink,   abort,       note,         rethink,    keep,       heed,       over),
+    v.ForceRequested:    (misfit,     moot,      moot,        moot,         moot,       moot,       force,      over),
+    v.BudgetSpent:       (misfit,     overspend, abort_spent, mark_spent,   overspend,  mark_both,  mark_spent, over),
     v.PromptBuilt:       (late,       prompted,  late,        late,         late,       late,       late,       over),
     v.ModelDelta:        (late,       late,      streamed,    moot,         late,       late,       late,       over),
     v.ModelFinished:     (late,       late,      replied,     aborted,      late,       late,       late,       over),
@@ -104,9 +104,9 @@ _TABLE: Final[Mapping[type[v.Event], tuple[Handler, ...]]] = {
     v.TimerFired:        (late,       late,      late,        late,         waited,     late,       late,       over),
     v.CommitStands:      (late,       late,      late,        late,         late,       stand,      late,       over),
     v.CommitRefused:     (late,       late,      late,        late,         late,       refuse,     late,       over),
-    v.ToolStarted:       (moot,       moot,      moot,        moot,         moot,       keep_tool,  hear_tool,  over),
-    v.ToolWaiting:       (moot,       moot,      moot,        moot,         moot,       keep_tool,  hear_tool,  over),
-    v.ToolSettled:       (moot,       moot,      moot,        moot,         moot,       keep_tool,  hear_tool,  over),
+    v.ToolStarted:       (misfit,     moot,      moot,        moot,         moot,       keep_tool,  hear_tool,  over),
+    v.ToolWaiting:       (misfit,     moot,      moot,        moot,         moot,       keep_tool,  hear_tool,  over),
+    v.ToolSettled:       (misfit,     moot,      moot,        moot,         moot,       keep_tool,  hear_tool,  over),
 }
 # fmt: on
 

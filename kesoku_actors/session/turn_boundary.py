@@ -105,7 +105,7 @@ def store_step(state: State, turn: Turn) -> Transition:
 
 def back_off(state: State, turn: Turn) -> Transition:
     ticket = state.ticket + 1
-    phase = BackingOff(turn=evolve(turn, delay_s=0.0), ticket=ticket)
+    phase = BackingOff(turn=evolve(turn, delay_s=0.0, text=""), ticket=ticket)
     return evolve(state, ticket=ticket, phase=phase), (SetTimer(ticket, turn.delay_s),)
 
 

@@ -157,22 +157,30 @@ def hear(session: Session, event: Hint | ToolNews) -> Session:
             return session
 
 
-def registered(session: Session, answer: Registered, stale: bool, meanwhile: tuple[Hint | ToolNews, ...]) -> Session:
+def registered(answer: Registered, *, stale: bool) -> Session:
     """Return what a worker begins with."""
-    read = evolve(
-        session,
+    waiting = {each.id: each for each in answer.waiting}
+    return Session(
         mode=answer.mode,
+        waiting=waiting,
+        known=frozenset((*waiting, *answer.returned)),
+        stops=answer.stops,
         returned=answer.returned,
         stale=stale,
         self_started=answer.self_started,
-        known=session.known.union(answer.returned),
     )
-    return _read_again(read, answer, meanwhile)
 
 
 def refused(session: Session, answer: Refused, meanwhile: tuple[Hint | ToolNews, ...]) -> Session:
     """Return what is known after a refusal: the store's rows, then what was heard since the commit was sent."""
-    return _read_again(session, answer, meanwhile)
+    waiting = {each.id: each for each in answer.waiting}
+    for event in meanwhile:
+        if isinstance(event, PersonSpoke | NoticeArrived):
+            waiting[event.message.id] = event.message
+    after = evolve(session, waiting=waiting, stops=answer.stops, known=session.known.union(waiting))
+    for event in meanwhile:
+        after = hear(after, event)
+    return after
 
 
 def stands(state: State, phase: Committing, answer: Committed) -> Session:
@@ -206,17 +214,6 @@ def heard_since(calls: Mapping[str, CallState], meanwhile: tuple[Hint | ToolNews
         if isinstance(event, ToolNews) and calls.get(event.call_id, CallState.SETTLED) is not CallState.SETTLED:
             calls = {**calls, event.call_id: _NEWS[type(event)]}
     return calls
-
-
-def _read_again(session: Session, answer: Registered | Refused, meanwhile: tuple[Hint | ToolNews, ...]) -> Session:
-    waiting = {each.id: each for each in answer.waiting}
-    for event in meanwhile:
-        if isinstance(event, PersonSpoke | NoticeArrived) and event.message.id not in session.returned:
-            waiting[event.message.id] = event.message
-    again = evolve(session, waiting=waiting, stops=answer.stops, known=session.known.union(waiting))
-    for event in meanwhile:
-        again = hear(again, event)
-    return again
 
 
 def _without(session: Session, gone: Set[str]) -> Mapping[str, Waiting]:

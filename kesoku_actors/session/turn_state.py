@@ -110,9 +110,7 @@ class Turn:
 
 @frozen(kw_only=True)
 class Registering:
-    """Nothing is known yet; `Resumed` is on its way."""
-
-    meanwhile: tuple[Hint | ToolNews, ...] = ()
+    """Nothing is known yet; `Resumed` comes first."""
 
 
 @frozen(kw_only=True)

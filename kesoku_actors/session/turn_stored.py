@@ -1,8 +1,8 @@
 """What follows when the store answers, and what is kept for that moment. Pure.
 
-Invariants (C10, I10): while a commit, or the registration, is on its way nothing else is done; what is heard
-meanwhile changes what is known at once and is heard again after the answer, which may be older; a refusal `moved`
-judges the same boundary again with the store's rows, any other refusal ends the worker.
+Invariants (C10, I10): while a commit is on its way nothing else is done; what is heard meanwhile changes what is known
+at once and is heard again after the answer, which may be older; a refusal `moved` judges the same boundary again with
+the store's rows, any other refusal ends the worker.
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ from kesoku_actors.session.turn_state import (
 from kesoku_actors.store.port import RefusalReason
 
 
-def resume(state: State, phase: Registering, event: v.Resumed) -> Transition:
-    session = registered(state.session, event.registered, event.stale, phase.meanwhile)
-    return rest(evolve(state, session=session))
+def resume(state: State, _phase: Registering, event: v.Resumed) -> Transition:
+    return rest(evolve(state, session=registered(event.registered, stale=event.stale)))
 
 
 def stand(state: State, phase: Committing, event: v.CommitStands) -> Transition:
@@ -62,7 +61,7 @@ def refuse(state: State, phase: Committing, event: v.CommitRefused) -> Transitio
     return judge(state, evolve(turn, calls=heard_since(turn.calls, phase.meanwhile)))
 
 
-def keep(state: State, phase: Registering | Committing, event: Hint) -> Transition:
+def keep(state: State, phase: Committing, event: Hint) -> Transition:
     session = hear(state.session, event)
     if session is state.session:
         return state, ()

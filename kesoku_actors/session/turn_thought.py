@@ -78,12 +78,12 @@ def failed(state: State, phase: Inferring, event: v.ModelFailed) -> Transition:
         event.message,
         event.usage,
     )
-    turn = evolve(phase.turn, ended=error, tries=tries)
+    turn = evolve(phase.turn, ended=error, tries=tries, text=phase.text)
     hopeless = _hopeless(state.limits, event, tries)
     if hopeless is None:
         return judge(state, evolve(turn, delay_s=_wait_s(state.limits, event, tries)))
     said = event.message.strip() or "The model failed."
-    return _give_up(state, evolve(turn, text=phase.text), f"{said}{hopeless}")
+    return _give_up(state, turn, f"{said}{hopeless}")
 
 
 def aborted(

@@ -33,9 +33,9 @@ from kesoku_actors.session.turn_state import (
 from tests.properties.reference_store import READINGS
 from tests.properties.world import World, pick, replay
 
-CHOICES = st.lists(
-    st.tuples(st.sampled_from([0, 0, 1]), st.integers(0, 499)), max_size=int(os.environ.get("LENGTH", "60"))
-)
+LONGEST = int(os.environ.get("LENGTH", "60"))
+CHOICE = st.tuples(st.sampled_from([0, 0, 1]), st.integers(0, 499))
+CHOICES = st.integers(0, LONGEST).flatmap(lambda length: st.lists(CHOICE, min_size=length, max_size=length))
 
 
 @settings(
@@ -106,7 +106,7 @@ def transition(phase: type, handler: Callable[[State, Any, Any], Transition], *e
 
     def patch(monkeypatch: pytest.MonkeyPatch) -> None:
         for event in events:
-            monkeypatch.setitem(turn.TRANSITIONS, (phase, event), handler)  # type: ignore[arg-type]  # it is a dict
+            monkeypatch.setitem(turn.TRANSITIONS, (phase, event), handler)
 
     return patch
 
@@ -249,4 +249,71 @@ def test_a_reading_that_looked_right_loses_something(name: str, monkeypatch: pyt
     replay(script)
     patch(monkeypatch)
     with pytest.raises((AssertionError, KeyError), match=broken):
+        replay(script, judged=False)
+
+
+def judged_before(act: str, other: str) -> Patch:
+    """Let one act of the boundary come before another."""
+
+    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
+        rows = {row[1].__name__: row for row in turn_boundary.BOUNDARY}
+        names = [name for name in rows if name != act]
+        names.insert(names.index(other), act)
+        monkeypatch.setattr(turn_boundary, "BOUNDARY", tuple(rows[name] for name in names))
+
+    return patch
+
+
+def forget_meanwhile(handler: Callable[[State, Committing, Any], Transition]) -> Callable[..., Transition]:
+    return lambda state, phase, event: handler(state, evolve(phase, meanwhile=()), event)
+
+
+CALL_AND_SAY = "model 1 call;say;deliver 1;commit 1;"
+STEP_TWICE = f"{BEGIN}{STEP}{STEP}"
+
+ORDERS_THAT_SHOW: dict[str, tuple[str, str, Patch]] = {
+    "calls start before a pivot": (
+        "I4: calls wait",
+        f"{BEGIN}{CALL_AND_SAY}",
+        judged_before("take_up", "pivot"),
+    ),
+    "a budget ends before calls start": (
+        "I5: budget instead of start",
+        f"{STEP_TWICE}{CALL_AND_SAY}withdraw 4;commit 1",
+        judged_before("end_over_budget", "take_up"),
+    ),
+    "a shutdown comes before a stop": (
+        "I5: shutdown instead of stop",
+        f"{BEGIN}stop 1;shutdown;deliver 1;deliver 1;aborted 1",
+        judged_before("give_back", "obey_stop"),
+    ),
+    "a pivot comes before stale": (
+        "I5: pivot instead of stale",
+        "say;dispatch 1;deliver 1;commit 1;crash lost;restart-late;dispatch 1;deliver 1;say;deliver 1;commit 1",
+        judged_before("pivot", "end_stale"),
+    ),
+    "a message is forgotten that came while a refusal was on its way": (
+        "O2: a message is not known",
+        f"{BEGIN}say;deliver 1;aborted 1;withdraw 4;commit-slow 1;say;deliver 1;deliver 1;reply 1",
+        transition(Committing, forget_meanwhile(turn_stored.refuse), v.CommitRefused),
+    ),
+    "a mode is forgotten that came while a commit was on its way": (
+        "I5: the machine has another mode",
+        "say;dispatch 1;deliver 1;commit-slow 1;mode queue;deliver 1;reply 1",
+        transition(Committing, forget_meanwhile(turn_stored.stand), v.CommitStands),
+    ),
+    "a stop is forgotten that came while a commit was on its way": (
+        "I7: a stop is not known",
+        "say;dispatch 1;deliver 1;commit-slow 1;stop 1;deliver 1;reply 1",
+        transition(Committing, forget_meanwhile(turn_stored.stand), v.CommitStands),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ORDERS_THAT_SHOW)
+def test_another_order_shows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken, script, patch = ORDERS_THAT_SHOW[name]
+    replay(script)
+    patch(monkeypatch)
+    with pytest.raises(AssertionError, match=broken):
         replay(script)

@@ -21,12 +21,14 @@ from kesoku_actors.protocol import (
     Reason,
     SessionState,
     Status,
+    StepState,
     Type,
 )
 from kesoku_actors.session import vocabulary as v
 from kesoku_actors.session.turn import TurnLimits, activity, begin, step
-from kesoku_actors.session.turn_state import State
+from kesoku_actors.session.turn_state import Batch, Inferring, State
 from kesoku_actors.store.port import Commit, Committed, WorkerKey
+from tests.properties.judgement import check_batch, check_effect
 from tests.properties.reference_store import MAX_WAITING, READINGS, Row, Store
 
 Action = tuple[str, ...]
@@ -70,6 +72,9 @@ class Worker:
     """Answers of the store that are on their way: older than what is in the inbox."""
     budget: str | None = None
     registered: bool = False
+    streamed: str = ""
+    """What the last inference streamed before it was aborted or failed: kept if the turn ends by that (I2, B4)."""
+    aborted: set[str] = field(factory=set)
 
     def first(self, kind: type[v.Effect]) -> v.Effect | None:
         return next((each for each in self.effects if isinstance(each, kind)), None)
@@ -92,6 +97,8 @@ class World:
     """One process, its store, its tools, and what people did to it."""
 
     store: Store = field(factory=Store)
+    judged: bool = True
+    """Whether each effect is judged, or only what becomes of it all."""
     up: bool = True
     shutting: bool = False
     stale: bool = False
@@ -168,7 +175,8 @@ class World:
                 return [("withdrawn", session)]
             case v.EndTools():
                 return [("ended", session)]
-        raise AssertionError(f"{effect} has no end")
+            case _:
+                raise AssertionError(f"{effect} has no end")
 
     def chaos(self) -> list[Action]:
         if not self.up:
@@ -192,7 +200,7 @@ class World:
         out += [("file", row.id) for row in store.rows.values() if row.file in ("expected", "late")]
         for session, worker in self.workers.items():
             out += [("die", session, how) for how in ("lost", "applied", "later")] if self.lives else []
-            if worker.inbox and (worker.replies or not worker.registered):
+            if worker.inbox and worker.replies:
                 out.append(("deliver", session))
             if worker.budget:
                 out.append(("budget", session))
@@ -238,9 +246,14 @@ class World:
 
     def feed(self, session: str, event: v.Event) -> None:
         worker = self.workers[session]
-        worker.state, effects = step(worker.state, event)
+        before = worker.state
+        worker.state, effects = step(before, event)
         for effect in effects:
+            if self.judged:
+                check_effect(before, worker.state, effect)
             self._begin(session, worker, effect)
+        if self.judged:
+            check_batch(before, worker.state)
         if not any(isinstance(each, v.Finish) and not each.clean for each in effects):
             assert self.shown.get(session, (Activity.IDLE, None)) == activity(worker.state), "surfaces were not told"
 
@@ -259,6 +272,16 @@ class World:
             case v.StartTools(call_ids=calls):
                 for call in calls:
                     self.tools.setdefault(call, "queued")
+            case v.SendCommit(commit=commit):
+                if self.judged:
+                    self._check_left_over(worker, commit)
+                worker.effects.append(effect)
+            case v.AbortModel():
+                worker.aborted.add(self.inferences[-1])
+                worker.effects.append(effect)
+            case v.BuildPrompt() | v.SetTimer():
+                worker.streamed = ""
+                worker.effects.append(effect)
             case v.CallModel():
                 assert effect.attempt == self.store.steps_of(effect.root_id) + 1, "B2: attempts do not count up"
                 assert not self.store.open_calls(effect.root_id), "I4: inferring with open calls"
@@ -266,6 +289,16 @@ class World:
                 worker.effects.append(effect)
             case _:
                 worker.effects.append(effect)
+
+    def _check_left_over(self, worker: Worker, commit: Commit) -> None:
+        made = commit.step
+        if made and made.inference_id in worker.aborted:
+            assert made.state is StepState.CANCELLED, "I2: what came after an abort counted"
+        if made and made.state is StepState.FINISHED:
+            worker.streamed = ""
+        kept = worker.streamed if commit.root_id and commit.ends else ""
+        partial = [draft.content for draft in commit.insert if draft.metadata.get("partial")]
+        assert partial == ([kept] if kept else []), f"I2, B4, C7: {partial} kept of {kept!r}"
 
     def tell(self, session: str, event: v.Event) -> None:
         if session in self.workers:
@@ -442,7 +475,10 @@ class World:
     def do_reply(self, session: str) -> None:
         worker = self.workers[session]
         worker.pop(v.SendCommit)
-        self.feed(session, worker.replies.pop())
+        reply = worker.replies.pop()
+        if isinstance(reply, v.CommitStands):
+            worker.streamed = ""
+        self.feed(session, reply)
 
     def do_commit_unheard(self, session: str) -> None:
         for commit in self.workers[session].commits():
@@ -463,7 +499,11 @@ class World:
         effect = worker.first(v.CallModel)
         assert isinstance(effect, v.CallModel)
         if what == "delta":
+            if isinstance(worker.state.phase, Inferring):
+                worker.streamed += "par"
             return self.feed(session, v.ModelDelta(effect.ticket, "par"))
+        if what in REPLIES and isinstance(worker.state.phase, Inferring):
+            worker.streamed = ""
         worker.drop(v.CallModel, v.AbortModel)
         return self.feed(session, self._outcome(effect.ticket, what))
 
@@ -607,9 +647,29 @@ class World:
                 "I3: a started call was cancelled"
             )
             assert not (call.invalid and self.runs[call.id]), "P3: a call that cannot be read ran"
+        for session, worker in self.workers.items():
+            if self.judged:
+                self._check_knowledge(session, worker)
         known = [made.inference_id for _, made in store.steps]
         assert len(set(known)) == len(known), "M4: a step twice"
         assert set(known) <= set(self.inferences), "M4: a step of no inference"
+
+    def _check_knowledge(self, session: str, worker: Worker) -> None:
+        """Once it has heard everything, the machine knows what is stored (B1)."""
+        applied = any(commit.id in self.store.commits for commit in worker.commits())
+        if worker.inbox or applied or not worker.registered:
+            return
+        heard = worker.state.session
+        assert heard.mode is self.store.mode, "I5: the machine has another mode"
+        assert {row.id for row in self.store.waiting(session)} <= set(heard.waiting), "O2: a message is not known"
+        forced = {stop.seq: stop.forced for stop in heard.stops}
+        for stop in self.store.open_stops(session):
+            assert forced.get(stop.seq, False) >= stop.forced, "I7: a force is not known"
+            assert stop.seq in forced, "I7: a stop is not known"
+        if isinstance(worker.state.phase, Batch):
+            for name, state in worker.state.phase.turn.calls.items():
+                settled = self.store.calls[name].state is CallState.SETTLED
+                assert settled is (state is CallState.SETTLED), f"O3: call {name} is settled and nobody knows"
 
     def _check_asking(self, row: Row) -> None:
         store, room = self.store, self.store.rooms[row.session]
@@ -658,9 +718,9 @@ def pick(todo: list[Action], number: int) -> Action:
     return ways[number // len(names) % len(ways)]
 
 
-def replay(script: str) -> World:
+def replay(script: str, *, judged: bool = True) -> World:
     """Do the actions of a script, as far as they are possible, then let everything settle."""
-    world = World()
+    world = World(judged=judged)
     for line in script.split(";"):
         action = tuple(line.split())
         if action in world.progress() + world.chaos():

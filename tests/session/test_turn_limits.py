@@ -1,0 +1,157 @@
+"""The turn machine at its limits: resumed and stale turns, turns of their own, budgets, refused commits."""
+
+from __future__ import annotations
+
+import pytest
+
+from kesoku_actors.protocol import (
+    BusyMode,
+    CallState,
+    Outcome,
+    Reason,
+    Status,
+    Stop,
+    Waiting,
+)
+from kesoku_actors.session import vocabulary as v
+from kesoku_actors.session.turn import TurnLimits
+from kesoku_actors.store.port import (
+    RefusalReason,
+    ResultMode,
+)
+from tests.session.turns import Session, call, ends, notice, person, reply, streaming, thinking, working
+
+
+def test_a_waking_notice_starts_a_turn_and_takes_the_others_along() -> None:
+    commit = Session(notice(1, wakes=False), notice(2), notice(3)).commit
+    assert commit.claim is not None
+    assert commit.claim.message_id == "n2"
+    assert [each.message_id for each in commit.claim_adopts] == ["n1", "n3"]
+
+
+@pytest.mark.parametrize("waiting", [notice(1, wakes=False), notice(2)])
+def test_beyond_the_bound_or_without_waking_a_notice_waits(waiting: Waiting) -> None:
+    assert Session(waiting, self_started=8).has(v.Finish)
+
+
+def test_a_person_makes_the_count_of_self_started_turns_new() -> None:
+    session = Session(person(1), self_started=8).stand().hear(v.NoticeArrived(notice(2)))
+    session.think().say(reply("hi")).stand()
+    assert session.commit.claim is not None
+    assert session.commit.claim.message_id == "n2"
+
+
+def test_a_stale_turn_is_ended_with_a_notice_and_its_calls_do_not_start() -> None:
+    session = Session(returned=("m1",), stale=True).stand("c1")
+    assert ends(session.commit) == {"m1": (Status.INTERRUPTED, Reason.STALE)}
+    assert session.commit.results is ResultMode.SETTLE
+    assert session.commit.insert[0].metadata == {"notice": "stale"}
+
+
+def test_what_still_runs_of_a_stale_turn_is_ended_first() -> None:
+    session = Session(returned=("m1",), stale=True).stand("c1", state=CallState.STARTED)
+    assert session.the(v.EndTools).call_ids == ("c1",)
+    session.hear(v.ToolSettled("c1", Outcome.INTERRUPTED)).stand()
+    assert ends(session.commit) == {"m1": (Status.INTERRUPTED, Reason.STALE)}
+
+
+def test_a_shutdown_returns_the_turn_and_drops_its_text() -> None:
+    session, ticket = streaming("Once")
+    session.hear(v.ShutdownRequested(), v.ModelAborted(ticket, "openai", "gpt", 1.0))
+    assert session.commit.give_back
+    assert not session.commit.insert
+    assert session.commit.step is not None
+    assert session.stand().the(v.Finish).clean
+
+
+def test_a_shutdown_publishes_what_runs_and_starts_nothing() -> None:
+    session = working("c1").hear(v.ShutdownRequested())
+    assert not session.effects
+    session.hear(v.ToolSettled("c1", Outcome.OK))
+    assert session.commit.results is ResultMode.PUBLISH
+    assert session.stand().commit.give_back
+
+
+def test_a_shutdown_returns_a_batch_of_which_nothing_runs() -> None:
+    session = thinking().say(reply("", call())).stand("c1").hear(v.ToolWaiting("c1"), v.ShutdownRequested())
+    assert session.commit.give_back
+
+
+def test_the_clock_of_a_turn_runs_from_its_claim() -> None:
+    assert Session(person(1)).stand().the(v.SetBudget) == v.SetBudget("m1", 900.0)
+
+
+def test_a_resumed_turn_has_the_time_that_is_left() -> None:
+    session = Session(returned=("m1",))
+    session.spent_s = 850.0
+    assert session.stand().the(v.SetBudget).seconds == 50.0
+
+
+def test_spent_time_aborts_the_inference_and_tells_keeping_the_text() -> None:
+    session, ticket = streaming("Once")
+    session.hear(v.BudgetSpent("m1"))
+    assert session.has(v.AbortModel)
+    session.hear(v.ModelAborted(ticket, "openai", "gpt", 1.0))
+    assert ends(session.commit) == {"m1": (Status.ERROR, Reason.BUDGET)}
+    assert [each.metadata for each in session.commit.insert] == [{"partial": True}, {"notice": "budget"}]
+
+
+def test_time_of_another_turn_is_nobodys() -> None:
+    session, _ = streaming()
+    assert not session.hear(v.BudgetSpent("m0")).effects
+
+
+def test_spent_time_lets_a_batch_run_to_its_end() -> None:
+    session = working("c1").hear(v.BudgetSpent("m1"))
+    assert not session.effects
+    session.hear(v.ToolSettled("c1", Outcome.OK)).stand()
+    assert ends(session.commit) == {"m1": (Status.ERROR, Reason.BUDGET)}
+
+
+def test_no_message_fails_for_a_budget_before_a_model_has_read_it() -> None:
+    session = working("c1", mode=BusyMode.STEER).hear(v.PersonSpoke(person(2)), v.ToolSettled("c1", Outcome.OK))
+    session.stand().stand().hear(v.BudgetSpent("m1"))
+    assert not session.effects
+    assert session.think().has(v.CallModel)
+
+
+def test_the_step_that_ends_counts_and_the_notice_names_the_limit() -> None:
+    session = thinking(limits=TurnLimits(max_steps=1)).say(reply("", call())).stand("c1")
+    session.hear(v.ToolSettled("c1", Outcome.OK)).stand()
+    assert ends(session.commit) == {"m1": (Status.ERROR, Reason.BUDGET)}
+    assert "1 steps" in session.commit.insert[0].content
+
+
+def test_a_late_attachment_is_committed_and_the_prompt_is_built_again() -> None:
+    session = Session(person(1)).stand()
+    session.hear(v.PromptBuilt(session.the(v.BuildPrompt).ticket, ("m1",)))
+    assert session.commit.late == ("m1",)
+    assert session.stand().has(v.BuildPrompt)
+
+
+def test_what_moved_is_judged_again_with_the_stores_rows() -> None:
+    session, ticket = streaming("Once")
+    session.hear(v.PersonSpoke(person(2)), v.ModelAborted(ticket, "openai", "gpt", 1.0))
+    session.refuse(RefusalReason.MOVED, person(3))
+    assert session.commit.claim is not None
+    assert session.commit.claim.message_id == "m3"
+    assert session.commit.step is None
+    assert [each.content for each in session.commit.insert] == ["Once"]
+
+
+@pytest.mark.parametrize("reason", [RefusalReason.STALE, RefusalReason.INVALID])
+def test_any_other_refusal_ends_the_worker_in_silence(reason: RefusalReason) -> None:
+    session = thinking().say(reply("hi")).refuse(reason)
+    assert session.effects == (v.Finish(clean=False),)
+    assert not session.hear(v.PersonSpoke(person(2))).effects
+
+
+def test_what_is_heard_while_a_commit_is_on_its_way_is_newer_than_its_answer() -> None:
+    session = Session(person(1)).hear(v.ModeSwitched(BusyMode.QUEUE)).stand().think()
+    assert not session.hear(v.PersonSpoke(person(2))).effects
+
+
+def test_a_claims_answer_brings_stops_that_were_not_heard_yet() -> None:
+    session = Session(person(1))
+    session.stops = (Stop(seq=9, session_id="s", root_id="m1", covers=frozenset({"m1"})),)
+    assert ends(session.stand().commit) == {"m1": (Status.INTERRUPTED, Reason.STOPPED)}
