@@ -157,6 +157,21 @@ def test_a_forbidden_pattern_refuses_what_the_allowlist_allows():
         "/usr/bin/sudo id",
         "eval rm x",
         "exec rm x",
+        "$'rm' x",
+        '$"rm" x',
+        "rm$IFS-rf$IFS~",
+        "X=rm; $X x",
+        "X=/bin/rm && $X x",
+        "env -S 'rm x'",
+        "xargs -I{} rm {} < list",
+        "trap 'rm x' EXIT",
+        "alias ll='rm x'",
+        "true | while read f; do rm $f; done",
+        "python -c \"import os; os.system('rm x')\"",
+        "echo ok\rrm x",
+        "dd if=/dev/zero of=x",
+        "chmod 777 ~/.bashrc",
+        "sudo -u root id",
     ],
 )
 def test_a_blocklist_finds_a_blocked_program_wherever_one_may_be_named(command):
@@ -177,6 +192,16 @@ def test_a_blocklist_finds_a_blocked_program_wherever_one_may_be_named(command):
         "for f in *.txt; do echo $f; done",
         "docker run --rm image",
         "ls /usr/share/doc/sudo",
+        "ls -la",
+        "git rm -r --cached f && git commit -m 'rm f'",
+        "if git rm f; then echo done; fi",
+        "for f in rm dd; do git rm $f; done",
+        "find . -name '*.rm'",
+        "FORMAT=dd-mm date",
+        "curl -sS https://example.org 2>/dev/null | head -n 1",
+        "make 2>&1 | tee log",
+        "cat > script.sh <<EOF\n# rm is not used here\necho hi\nEOF",
+        "echo add chmodded",
     ],
 )
 def test_a_blocklist_lets_harmless_commands_run_as_they_are(command):
@@ -189,17 +214,70 @@ def test_without_a_shell_a_blocklist_runs_plain_words_only():
     assert "use_shell is off" in refusal(policy, "echo a | cat")
 
 
-def test_a_person_is_told_what_the_policy_does_not_do():
-    assert any("not a boundary" in said for said in warnings(blocklist))
-    told = " ".join(warnings(allowlist))
-    assert "use_shell is ignored" in told
-    assert "python" in told
-    assert "ls" not in told.split("with", 1)[1].split("allows")[0]
+def test_a_blocklist_is_called_what_it_is():
+    (told,) = warnings(blocklist)
+    assert "guard rail, not a boundary" in told
+    assert "no sandbox" in told
+    assert any("the blocklist is empty" in said for said in warnings(ShellPolicy()))
 
 
-def test_a_very_long_command_is_refused_and_a_long_one_judged():
+def test_an_allowlist_says_what_it_ignores_and_what_it_lets_do_anything():
+    ignored, open_ended = warnings(allowlist)
+    assert "use_shell is ignored" in ignored
+    assert open_ended.split("with ")[1].split(" allows")[0].split(", ") == "awk find git python sed uv".split()  # noqa: SIM905
+    (empty,) = warnings(ShellPolicy(mode="allowlist", use_shell=False))
+    assert "every command is refused" in empty
+
+
+RULES = (r"^git (status|log|diff)( [a-z./]+)*$", r"^(echo|ls|cat)(\s|$)")
+strict = ShellPolicy(mode="allowlist", use_shell=False, allowlist_patterns=RULES)
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "find . -delete",
+        "find . -exec touch {} +",
+        "git -c alias.z='!touch x' z",
+        "git -c core.pager='touch x' log",
+        "sed -n '1e touch x' f",
+        "sed 'w out' f",
+        "awk 'BEGIN { system(\"touch x\") }'",
+        'python -c \'open("x", "w")\'',
+        "perl -e 'unlink \"x\"'",
+    ],
+)
+def test_a_program_that_runs_its_arguments_is_warned_of_or_refused(attack):
+    name = attack.split()[0]
+    if isinstance(judge(allowlist, attack), Run):
+        assert name in warnings(allowlist)[1]
+    refusal(strict, attack)
+    assert warnings(strict) == ()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "env a " * 10_000,
+        "x;" * 30_000,
+        "echo " + "a " * 30_000,
+        "sh -c " * 10_000,
+        "find " + " ".join(map(str, range(10_000))),
+        "".join(map(chr, range(33, 20_000))),
+        "A=$b " * 13_000,
+    ],
+)
+def test_a_long_command_is_judged_in_time_that_grows_no_faster_than_it(command):
+    # With a reading for every word and a search that goes back, each of these would take minutes.
+    policy = ShellPolicy(blocklist_patterns=(BLOCKED, r".*(\brm\b.*)+!$", r"(a+)+b"))
+    assert isinstance(judge(policy, command), Run | Refused)
+
+
+def test_what_hides_behind_very_many_words_is_found_or_the_command_is_refused():
+    refusal(blocklist, "env " * 5_000 + "rm")
+    refusal(blocklist, "env " + " ".join(map(str, range(9_000))) + " rm x")
+    refusal(blocklist, "echo a; " * 5_000 + "rm")
     assert "characters" in refusal(blocklist, "echo " + "a" * 100_000)
-    assert "blocked" in refusal(blocklist, "env " * 5_000 + "rm")
 
 
 SHELL = shutil.which("sh")

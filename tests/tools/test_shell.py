@@ -65,30 +65,72 @@ async def test_a_command_runs_in_the_workspace_without_input_and_knows_nothing_o
 async def test_a_child_in_the_background_holds_nothing_and_is_named(shell):
     async with shell() as made:
         with trio.fail_after(20):
-            made.start(run("a", command="sleep 600 & echo $!"))
+            made.start(run("a", command="sleep 600 & echo hi"))
             await made.heard(Settled, "a")
         staged = made.outcome("a")
         assert staged.outcome is Outcome.OK
         (survivor,) = staged.metadata["survivors"]
         os.kill(survivor["pid"], 9)
-        assert staged.content.startswith(f"{survivor['pid']}\n[exit status 0")
+        assert re.fullmatch(r"hi\n\[exit status 0, \d+\.\d s; still running: \w+ \(pid \d+\)\]", staged.content)
         assert f"(pid {survivor['pid']})" in staged.content
 
 
-async def test_a_flood_is_cut_and_costs_no_memory(shell):
+async def test_a_flood_is_cut_and_costs_no_memory(shell, tmp_path):
     def resident() -> int:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
     before = resident()
     async with shell() as made:
-        made.start(run("a", command="echo first; head -c 300000000 /dev/zero; echo last"))
+        made.start(run("a", command="echo first; yes | head -c 200M; echo last"))
         await made.heard(Settled, "a")
     staged = made.outcome("a")
-    assert staged.metadata["output_bytes"] == 300_000_000 + len("first\nlast\n")
-    assert staged.content.startswith("first\n")
+    assert staged.metadata["output_bytes"] == 200 * 2**20 + len("first\nlast\n")
+    assert staged.content.startswith("first\ny\n")
     assert "last\n[exit status 0" in staged.content
     assert len(staged.content) < 20_000
+    assert (tmp_path / staged.metadata["output_file"]).stat().st_size <= 2 * 256 * 1024
     assert resident() - before < 64 * 2**20
+
+
+async def test_a_flood_that_ignores_the_polite_request_and_forks_is_ended_at_its_deadline(shell):
+    async with shell(deadline_s=0.5) as made:
+        made.start(run("a", command="trap '' TERM; echo begun; yes & yes & (setsid yes &) ; yes"))
+        await made.heard(Settled, "a")
+        pid, _start = made.journal.processes["a"]
+        assert belonging(pid, "a") == ()
+    staged = made.outcome("a")
+    assert (staged.outcome, staged.metadata["reason"]) == (Outcome.ERROR, "deadline")
+    assert staged.content.startswith("begun\ny\n")
+    assert staged.content.endswith("\n[ended at its deadline of 0.5 s]")
+    assert staged.metadata["survivors"] == []
+
+
+async def test_bytes_that_are_no_text_are_stored_as_valid_text_that_controls_nothing(shell):
+    async with shell() as made:
+        made.start(run("a", command=r"printf 'a\0b\377\303\050\033[2J\033]0;t\007one\rtwo'"))
+        await made.heard(Settled, "a")
+    assert made.outcome("a").content.startswith("a\\x00b\ufffd\ufffd(one\ntwo\n[exit status 0")
+
+
+async def test_a_command_that_makes_another_of_itself_again_and_again_is_ended_by_force(shell, tmp_path):
+    os.mkfifo(tmp_path / "third")
+    (tmp_path / "chain").write_text("[ $1 = 3 ] && echo up > third; sleep 0.02; setsid sh chain $(($1 + 1)) &")
+    async with shell() as made:
+        made.start(run("a", command="trap '' TERM; sh chain 0; sleep 600"))
+        await trio.Path(tmp_path / "third").read_text()
+        made.tools.end(["a"])
+        await made.heard(Settled, "a")
+        pid, _start = made.journal.processes["a"]
+        assert belonging(pid, "a") == ()
+    assert made.outcome("a").metadata["survivors"] == []
+
+
+async def test_a_command_ended_by_its_own_signal_says_so(shell):
+    async with shell() as made:
+        made.start(run("a", command="echo x; kill -9 $$"))
+        await made.heard(Settled, "a")
+    assert made.outcome("a").metadata["signal"] == 9
+    assert re.fullmatch(r"x\n\[ended by signal 9, \d+\.\d s\]", made.outcome("a").content)
 
 
 async def test_the_deadline_ends_a_group_that_ignores_the_polite_request(shell):
@@ -126,12 +168,14 @@ async def test_the_program_s_end_leaves_no_child(shell):
     assert [belonging(pid, id) for id, (pid, _) in made.journal.processes.items()] == [()] * 4
 
 
-async def test_ended_commands_leave_no_zombie(shell):
-    async with shell(deadline_s=0.2) as made:
-        made.start(*(run(f"c{n}", command="sleep 600") for n in range(12)), parallel=12)
-        await made.heard(Settled, *(f"c{n}" for n in range(12)))
+async def test_fifty_commands_that_took_too_long_leave_no_zombie_and_no_child(shell):
+    async with shell(deadline_s=0.3) as made:
+        made.start(*(run(f"c{n}", command="sleep 600 | sleep 600") for n in range(50)), parallel=25)
+        await made.heard(Settled, *(f"c{n}" for n in range(50)))
+        assert len(made.journal.processes) == 50
         states = [(Path("/proc") / str(pid) / "stat").exists() for pid, _start in made.journal.processes.values()]
-    assert states == [False] * 12
+    assert states == [False] * 50
+    assert [one for n in range(50) for one in belonging(None, f"c{n}")] == []
 
 
 async def test_a_program_that_is_not_there_is_an_error_that_names_it(shell):

@@ -90,8 +90,9 @@ async def test_a_function_forced_before_a_thread_was_free_is_never_called(gate):
         called.append("note")
 
     async with bench([gate.wait_for_it, note], options=ToolOptions(threads=1)) as made:
-        made.start(call("a", "wait_for_it"), call("b", "note"))
+        made.start(call("a", "wait_for_it"))
         await gate.is_entered()
+        made.start(call("b", "note"))
         await made.heard(Started, "b")
         made.tools.end(["b"])
         await made.heard(Settled, "b")

@@ -23,7 +23,7 @@ _REDIRECTION: Final = re.compile(r"\d*(?:<<<|<<-?|<>|>>|>\||<|>)")
 _KEYWORDS: Final = frozenset({"!", "if", "then", "elif", "else", "while", "until", "do", "coproc"})
 """Words of the shell behind which a command begins."""
 WRAPPERS: Final = (
-    "alias ash bash bsh builtin busybox bwrap chroot chrt command dash doas entr env eval exec fakeroot fd find "
+    "ash bash bsh builtin busybox bwrap chroot chrt command dash doas entr env eval exec fakeroot fd find "
     "firejail flock ionice ksh ltrace nice nohup nsenter parallel pkexec prlimit rlwrap runuser script setpriv "
     "setsid sh ssh stdbuf strace su sudo systemd-run taskset time timeout toybox trap unshare watch xargs zsh"
 )
@@ -39,7 +39,7 @@ def readings(command: str) -> tuple[str, ...]:
     for fragment in _CUTS.split(_CONTINUED.sub("", command)):
         words = [plain for word in fragment.split() if (plain := _QUOTING.sub("", word))]
         found.update(dict.fromkeys(_commands(words)))
-        if expands:
+        if expands or "alias" in words:
             found.update(dict.fromkeys(_assigned(words)))
     return tuple(found)
 
@@ -55,7 +55,7 @@ def _commands(words: list[str]) -> Iterator[str]:
 
 
 def _assigned(words: list[str]) -> Iterator[str]:
-    """What variables are set to: an expansion may name it as a program."""
+    """What variables and aliases are set to: a name may stand for it later."""
     for word in words:
         if (assignment := _ASSIGNMENT.fullmatch(word)) is not None and assignment[1]:
             yield _name(assignment[1])
