@@ -144,7 +144,7 @@ def test_a_listener_ends_with_the_present_state_of_every_row_and_never_steps_bac
                 assert seen[message.id] == message.rev
         for key, rev in log.gone.items():
             if rev > begun and key not in log.rows:
-                assert seen.get(key, None) is None
+                assert seen.get(key) is None
         table.drop(one)
         assert not table.current
 

@@ -78,7 +78,8 @@ async def obey(house: House) -> None:
 
 
 def say(what: object) -> None:
-    print(json.dumps(what), flush=True)
+    sys.stdout.write(json.dumps(what) + "\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

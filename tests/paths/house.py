@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import trio
-from attrs import define, evolve
+from attrs import define, evolve, field
 
-from kesoku_actors.actors import System, run_system
+from kesoku_actors.actors import run_system
 from kesoku_actors.app.house import House, Plan, build_house
 from kesoku_actors.clock import Clock, seeded_world
 from kesoku_actors.gateway import Gateway
@@ -45,14 +45,20 @@ class Home:
     """A running daemon and what tests ask of it."""
 
     house: House
-    system: System
     model: ScriptedModel
-    record: list[tuple[str, MachineEvent, tuple[Effect, ...]]]
+    record: list[tuple[str, MachineEvent, tuple[Effect, ...]]] = field(factory=list)
+    """Every event that workers took, and its effects."""
     channel: Channel = ROOM
+    recorded: trio.Event = field(factory=trio.Event)
+    """Set by the next event that a worker takes."""
 
     @property
     def gateway(self) -> Gateway:
         return self.house.gateway
+
+    def heard(self, what: tuple[str, MachineEvent, tuple[Effect, ...]]) -> None:
+        self.record.append(what)
+        self.recorded.set()
 
     async def say(self, content: str, **changes: Any) -> Message:
         """Post as a person; return the stored message."""
@@ -86,6 +92,12 @@ class Home:
     async def rows(self, session_id: str) -> tuple[Message, ...]:
         return (await self.gateway.history(session_id)).messages
 
+    async def until_recorded(self, condition: Callable[[], bool]) -> None:
+        """Wait until what was recorded of the machine is as wanted."""
+        while not condition():
+            self.recorded = trio.Event()
+            await self.recorded.wait()
+
     def timers(self) -> list[float]:
         """The backoffs so far, seconds."""
         return [effect.delay_s for _, _, effects in self.record for effect in effects if isinstance(effect, SetTimer)]
@@ -112,7 +124,6 @@ async def at_home(
     registry = ToolRegistry()
     for tool in tools:
         registry.add(tool, owner="test")
-    record: list[tuple[str, MachineEvent, tuple[Effect, ...]]] = []
     plan = Plan(
         store=StoreOptions(path=folder / "kesoku.db", durability=Durability.NORMAL),
         sessions_dir=folder / "sessions",
@@ -124,11 +135,11 @@ async def at_home(
         layers=BUILT_IN,
         limits=TurnLimits(),
         end_survivors=no_survivors,
-        record=lambda session, event, effects: record.append((session, event, effects)),
+        record=lambda session, event, effects: home.heard((session, event, effects)),
     )
-    house = build_house(evolve(plan, **changes))
-    async with run_system(house.spec) as system:
-        yield Home(house=house, system=system, model=model, record=record)
+    home = Home(house=build_house(evolve(plan, **changes)), model=model)
+    async with run_system(home.house.spec):
+        yield home
 
 
 def texts(rows: Sequence[Message]) -> list[str]:

@@ -70,8 +70,8 @@ async def test_a_message_ends_a_backoff_at_once(tmp_path: Path, autojump_clock: 
     script = [(Fail(kind="overloaded"),)] * 4 + [(Say(text="Here."),)]
     async with at_home(tmp_path, script) as home:
         await home.say("One.")
-        while len(home.timers()) < 4:
-            await trio.sleep(0.01)
+        with trio.move_on_after(60):
+            await home.until_recorded(lambda: len(home.timers()) == 4)
         longest = home.timers()[-1]
         assert longest > 0.1
         begun = trio.current_time()

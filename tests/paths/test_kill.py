@@ -36,6 +36,10 @@ def results(running: Daemon, count: int) -> list[dict[str, Any]]:
     return [event for event in running.seen if is_row(event, type="tool_result")]
 
 
+def begun(running: Daemon, posted: dict[str, Any]) -> None:
+    running.wait(lambda event: is_row(event, id=posted["id"], status="processing"))
+
+
 def alive(pid: int) -> bool:
     """Whether it runs; a dead one that nobody has collected yet does not."""
     try:
@@ -75,7 +79,7 @@ def test_kill_during_thought_loses_no_message_and_each_is_answered_once(tmp_path
     (tmp_path / "scenario.toml").write_text(THOUGHT)
     with daemon(tmp_path) as first:
         posted = first.post("Think.")
-        first.wait(lambda event: is_row(event, id=posted["id"], status="processing"))
+        begun(first, posted)
         first.kill()
     (tmp_path / "scenario.toml").write_text('inferences = [[{ say = "Done thinking." }]]\n')
     with daemon(tmp_path) as second:
@@ -125,13 +129,14 @@ def test_a_stop_stored_before_the_kill_is_obeyed_before_anything_is_resumed(tmp_
 
 def test_three_crashes_of_a_turn_end_it_with_a_notice(tmp_path: Path) -> None:
     (tmp_path / "scenario.toml").write_text(THOUGHT)
-    posted = None
-    for _ in range(3):
-        with daemon(tmp_path) as running:
-            posted = posted or running.post("Think.")
-            running.wait(lambda event: is_row(event, id=posted["id"], status="processing"))
-            running.kill()
-    assert posted is not None
+    with daemon(tmp_path) as first:
+        posted = first.post("Think.")
+        begun(first, posted)
+        first.kill()
+    for _ in range(2):
+        with daemon(tmp_path) as again:
+            begun(again, posted)
+            again.kill()
     with daemon(tmp_path) as last:
         ended = last.ended(posted["id"])
         assert (ended["status"], ended["metadata"]["reason"]) == ("error", "attempts")
@@ -141,13 +146,14 @@ def test_three_crashes_of_a_turn_end_it_with_a_notice(tmp_path: Path) -> None:
 
 def test_an_orderly_end_gives_the_turn_back_and_the_next_start_takes_it_up(tmp_path: Path) -> None:
     (tmp_path / "scenario.toml").write_text(THOUGHT)
-    posted = None
-    for _ in range(4):
-        with daemon(tmp_path) as running:
-            posted = posted or running.post("Think.")
-            running.wait(lambda event: is_row(event, id=posted["id"], status="processing"))
-            assert running.close() == 0
-    assert posted is not None
+    with daemon(tmp_path) as first:
+        posted = first.post("Think.")
+        begun(first, posted)
+        assert first.close() == 0
+    for _ in range(3):
+        with daemon(tmp_path) as again:
+            begun(again, posted)
+            assert again.close() == 0
     (tmp_path / "scenario.toml").write_text('inferences = [[{ say = "Done thinking." }]]\n')
     with daemon(tmp_path) as last:
         assert last.ended(posted["id"])["status"] == "processed", "attempts do not rise in an orderly end (C7)"
