@@ -1,0 +1,76 @@
+"""The README does what it says: its commands run as written, its configurations load."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from kesoku_actors.llm.weights import models_directory
+
+from .source import ROOT
+
+MAIN_COMMANDS = ['scripts/kesoku-actors chat "Say hello in one sentence."', "scripts/test"]
+KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "DISCORD_TOKEN")
+
+
+def blocks(language: str) -> list[str]:
+    """Return the code blocks of the README in this language."""
+    text = (ROOT / "README.rst").read_text(encoding="utf-8")
+    found = re.findall(rf"^\.\. code-block:: {language}\n\n((?:    .*\n|\n)+)", text, re.MULTILINE)
+    return [dedent(block).strip() + "\n" for block in found]
+
+
+@pytest.fixture
+def reader(tmp_path):
+    """A folder like a checkout, for someone without keys; the environment is the one that runs this test."""
+    script = tmp_path / "scripts" / "kesoku-actors"
+    script.parent.mkdir()
+    script.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -P -m kesoku_actors "$@"\n')
+    script.chmod(0o755)
+    environment = {name: value for name, value in os.environ.items() if name not in KEYS}
+    homes = {name: str(tmp_path / name) for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME")}
+    cache = {"XDG_CACHE_HOME": str(models_directory().parents[1])}  # the model is fetched once, not for every test
+
+    def run(command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["sh", "-c", command],
+            cwd=tmp_path,
+            env=environment | homes | cache,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+
+    return run
+
+
+def test_the_two_main_commands_stand_on_the_first_screen():
+    screen = (ROOT / "README.rst").read_text(encoding="utf-8").splitlines()[:50]
+    assert [line.strip() for line in screen if line.strip() in MAIN_COMMANDS] == MAIN_COMMANDS
+    for command in MAIN_COMMANDS:
+        assert os.access(ROOT / command.split()[0], os.X_OK)
+
+
+def test_every_other_command_runs_as_written(reader):
+    commands = [line for block in blocks("sh") for line in block.splitlines() if line.strip()]
+    assert len(commands) > 5
+    for command in commands:
+        done = reader(command)
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        assert done.stdout.strip(), f"{command} said nothing"
+
+
+def test_every_configuration_is_accepted(reader, tmp_path):
+    configurations = blocks("toml")
+    assert configurations
+    for text in configurations:
+        Path(tmp_path / "config.toml").write_text(text)
+        done = reader("scripts/kesoku-actors check -c config.toml")
+        assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
