@@ -122,7 +122,7 @@ def step(state: State, event: v.Event) -> Transition:
     if ticket is not None and ticket != getattr(phase, "ticket", None):
         return state, ()
     after, effects = TRANSITIONS[type(phase), type(event)](state, phase, event)
-    if after.phase is phase and after.session is state.session:
+    if after.session is state.session and (after.phase is phase or type(after.phase) is type(phase) is Inferring):
         return after, effects
     return after, (*_told(state, after), *effects)
 

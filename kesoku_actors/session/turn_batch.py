@@ -21,7 +21,9 @@ from kesoku_actors.session.turn_state import (
     ToolNews,
     Transition,
     Turn,
+    enter,
     interrupted,
+    know,
     starts_nothing,
     stop_of,
 )
@@ -54,18 +56,18 @@ def attend(state: State, batch: Batch) -> Transition:
     if ended:
         batch = evolve(batch, ended=batch.ended.union(ended))
         effects = (*effects, EndTools(ended))
-    return evolve(state, phase=batch), effects
+    return enter(state, batch), effects
 
 
 def heed(state: State, phase: Batch, event: Hint) -> Transition:
-    return attend(evolve(state, session=hear(state.session, event)), phase)
+    return attend(know(state, hear(state.session, event)), phase)
 
 
 def force(state: State, phase: Batch, _event: ForceRequested) -> Transition:
     """End the running calls of a turn that a stop covers; of any other turn there is nothing to force (I7)."""
     root_id = phase.turn.root_id
     stops = tuple(evolve(stop, forced=True) if root_id in stop.covers else stop for stop in state.session.stops)
-    return attend(evolve(state, session=evolve(state.session, stops=stops)), phase)
+    return attend(know(state, evolve(state.session, stops=stops)), phase)
 
 
 def hear_tool(state: State, phase: Batch, event: ToolNews) -> Transition:

@@ -32,6 +32,7 @@ from kesoku_actors.session.turn_state import (
     State,
     Transition,
     Turn,
+    enter,
     notices,
     people,
     reason_of,
@@ -106,14 +107,14 @@ def store_step(state: State, turn: Turn) -> Transition:
 def back_off(state: State, turn: Turn) -> Transition:
     ticket = state.ticket + 1
     phase = BackingOff(turn=evolve(turn, delay_s=0.0, text=""), ticket=ticket)
-    return evolve(state, ticket=ticket, phase=phase), (SetTimer(ticket, turn.delay_s),)
+    return enter(state, phase, ticket), (SetTimer(ticket, turn.delay_s),)
 
 
 def infer(state: State, turn: Turn) -> Transition:
     """Begin an inference with its prompt; what an earlier one had streamed is of no more use."""
     ticket = state.ticket + 1
     phase = Prompting(turn=evolve(turn, text="") if turn.text else turn, ticket=ticket)
-    return evolve(state, ticket=ticket, phase=phase), (BuildPrompt(ticket, turn.root_id, turn.nudge),)
+    return enter(state, phase, ticket), (BuildPrompt(ticket, turn.root_id, turn.nudge),)
 
 
 def _shutting_down(state: State, _turn: Turn) -> bool:

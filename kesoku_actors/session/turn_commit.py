@@ -22,6 +22,7 @@ from kesoku_actors.session.turn_state import (
     Transition,
     Turn,
     covered,
+    enter,
     tag,
 )
 from kesoku_actors.session.turn_words import partial
@@ -78,7 +79,7 @@ def send(
         give_back=give_back,
     )
     phase = Committing(turn=turn, ticket=ticket, commit=commit, next_turn=next_turn)
-    return evolve(state, ticket=ticket, phase=phase), (SendCommit(ticket, commit),)
+    return enter(state, phase, ticket), (SendCommit(ticket, commit),)
 
 
 def endings(turn: Turn, status: Status, reason: Reason | None = None) -> tuple[Ending, ...]:

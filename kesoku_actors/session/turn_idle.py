@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from attrs import evolve
-
 from kesoku_actors.protocol import BusyMode, Reason, Waiting
 from kesoku_actors.session.turn_commit import begun, covered_endings, in_order, send, superseded, takings
-from kesoku_actors.session.turn_state import Done, State, Transition, Turn, notices, people
+from kesoku_actors.session.turn_state import Done, State, Transition, Turn, enter, notices, people
 from kesoku_actors.session.vocabulary import Finish
 from kesoku_actors.store.port import Ending, Taking
 
@@ -31,7 +29,7 @@ def rest(state: State) -> Transition:
 
 def finish(state: State) -> Transition:
     """End the worker: nothing here can become a turn (I6), or the process ends."""
-    return evolve(state, phase=Done(clean=True)), (Finish(clean=True),)
+    return enter(state, Done(clean=True)), (Finish(clean=True),)
 
 
 def end_covered(state: State) -> Transition:

@@ -202,6 +202,22 @@ def begin(key: WorkerKey, limits: TurnLimits) -> State:
     return State(key=key, limits=limits)
 
 
+def enter(state: State, phase: Phase, ticket: int | None = None) -> State:
+    """Return the machine in its next phase, which waits for `ticket` if that is a new one."""
+    return State(
+        key=state.key,
+        limits=state.limits,
+        session=state.session,
+        phase=phase,
+        ticket=state.ticket if ticket is None else ticket,
+    )
+
+
+def know(state: State, session: Session) -> State:
+    """Return the machine knowing this of its session."""
+    return State(key=state.key, limits=state.limits, session=session, phase=state.phase, ticket=state.ticket)
+
+
 def tag(state: State, ticket: int) -> str:
     """Return the id of a commit or inference: unique, and the same whenever the same events are replayed (C10)."""
     return f"{state.key.epoch}.{state.key.worker}.{ticket}"

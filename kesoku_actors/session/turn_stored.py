@@ -23,6 +23,8 @@ from kesoku_actors.session.turn_state import (
     State,
     ToolNews,
     Transition,
+    enter,
+    know,
     spend,
     starts_nothing,
 )
@@ -30,14 +32,14 @@ from kesoku_actors.store.port import RefusalReason
 
 
 def resume(state: State, _phase: Registering, event: v.Resumed) -> Transition:
-    return rest(evolve(state, session=registered(event.registered, stale=event.stale)))
+    return rest(know(state, registered(event.registered, stale=event.stale)))
 
 
 def stand(state: State, phase: Committing, event: v.CommitStands) -> Transition:
     reply, claim, turn = event.committed, phase.commit.claim, phase.next_turn
-    state = evolve(state, session=stands(state, phase, reply))
+    state = know(state, stands(state, phase, reply))
     if phase.commit.give_back:
-        return evolve(state, phase=Done(clean=True)), (v.Finish(clean=True),)
+        return enter(state, Done(clean=True)), (v.Finish(clean=True),)
     if turn is None:
         return rest(state)
     calls = open_calls(reply.open_calls, phase.meanwhile)
@@ -51,8 +53,8 @@ def stand(state: State, phase: Committing, event: v.CommitStands) -> Transition:
 
 def refuse(state: State, phase: Committing, event: v.CommitRefused) -> Transition:
     if event.refused.reason is not RefusalReason.MOVED:
-        return evolve(state, phase=Done(clean=False)), (v.Finish(clean=False),)
-    state = evolve(state, session=refused(state.session, event.refused, phase.meanwhile))
+        return enter(state, Done(clean=False)), (v.Finish(clean=False),)
+    state = know(state, refused(state.session, event.refused, phase.meanwhile))
     turn = phase.turn
     if turn is None:
         return rest(state)
@@ -65,14 +67,14 @@ def keep(state: State, phase: Committing, event: Hint) -> Transition:
     session = hear(state.session, event)
     if session is state.session:
         return state, ()
-    return evolve(state, session=session, phase=evolve(phase, meanwhile=(*phase.meanwhile, event))), ()
+    return enter(know(state, session), evolve(phase, meanwhile=(*phase.meanwhile, event))), ()
 
 
 def keep_tool(state: State, phase: Committing, event: ToolNews) -> Transition:
-    return evolve(state, phase=evolve(phase, meanwhile=(*phase.meanwhile, event))), ()
+    return enter(state, evolve(phase, meanwhile=(*phase.meanwhile, event))), ()
 
 
 def mark_both(state: State, phase: Committing, event: v.BudgetSpent) -> Transition:
     turn, after = phase.turn, phase.next_turn
     marked = evolve(phase, turn=turn and spend(turn, event), next_turn=after and spend(after, event))
-    return evolve(state, phase=marked), ()
+    return enter(state, marked), ()

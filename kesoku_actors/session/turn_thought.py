@@ -28,7 +28,9 @@ from kesoku_actors.session.turn_state import (
     Transition,
     Turn,
     TurnLimits,
+    enter,
     interrupted,
+    know,
     spend,
     tag,
 )
@@ -41,12 +43,12 @@ def prompted(state: State, phase: Prompting, event: v.PromptBuilt) -> Transition
     ticket = state.ticket + 1
     inferring = Inferring(turn=evolve(turn, unread=False), ticket=ticket)
     call = v.CallModel(ticket, turn.root_id, turn.steps + 1, tag(state, ticket))
-    return evolve(state, ticket=ticket, phase=inferring), (call,)
+    return enter(state, inferring, ticket), (call,)
 
 
 def streamed(state: State, phase: Inferring, event: v.ModelDelta) -> Transition:
     text = phase.text + event.text
-    return evolve(state, phase=Inferring(turn=phase.turn, ticket=phase.ticket, text=text)), ()
+    return enter(state, Inferring(turn=phase.turn, ticket=phase.ticket, text=text)), ()
 
 
 def replied(state: State, phase: Inferring, event: v.ModelFinished) -> Transition:
@@ -103,16 +105,16 @@ def waited(state: State, phase: BackingOff, _event: v.TimerFired) -> Transition:
 
 
 def note(state: State, _phase: Phase, event: Hint) -> Transition:
-    return evolve(state, session=hear(state.session, event)), ()
+    return know(state, hear(state.session, event)), ()
 
 
 def rethink(state: State, phase: Prompting | BackingOff, event: Hint) -> Transition:
-    state = evolve(state, session=hear(state.session, event))
+    state = know(state, hear(state.session, event))
     return judge(state, phase.turn) if _thought_ends(state, phase.turn) else (state, ())
 
 
 def abort(state: State, phase: Inferring, event: Hint) -> Transition:
-    state = evolve(state, session=hear(state.session, event))
+    state = know(state, hear(state.session, event))
     return _abort(state, phase) if _thought_ends(state, phase.turn) else (state, ())
 
 
@@ -120,7 +122,7 @@ def overspend(state: State, phase: Prompting | BackingOff, event: v.BudgetSpent)
     turn = spend(phase.turn, event)
     if turn.spent and not turn.unread:
         return judge(state, turn)
-    return evolve(state, phase=evolve(phase, turn=turn)), ()
+    return enter(state, evolve(phase, turn=turn)), ()
 
 
 def abort_spent(state: State, phase: Inferring, event: v.BudgetSpent) -> Transition:
@@ -131,7 +133,7 @@ def abort_spent(state: State, phase: Inferring, event: v.BudgetSpent) -> Transit
 
 def mark_spent(state: State, phase: Aborting | Batch, event: v.BudgetSpent) -> Transition:
     """Neither an abort nor a batch ends sooner for it: the next boundary sees it (I3, B4)."""
-    return evolve(state, phase=evolve(phase, turn=spend(phase.turn, event))), ()
+    return enter(state, evolve(phase, turn=spend(phase.turn, event))), ()
 
 
 def _answer(state: State, phase: Inferring, event: v.ModelFinished) -> Transition:
@@ -182,4 +184,4 @@ def _thought_ends(state: State, turn: Turn) -> bool:
 
 def _abort(state: State, phase: Inferring) -> Transition:
     aborting = Aborting(turn=phase.turn, ticket=phase.ticket, text=phase.text)
-    return evolve(state, phase=aborting), (v.AbortModel(phase.ticket),)
+    return enter(state, aborting), (v.AbortModel(phase.ticket),)
