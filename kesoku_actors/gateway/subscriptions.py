@@ -4,8 +4,9 @@ Invariants:
 
 * a subscription's queue is bounded; what does not fit is dropped and the subscription is marked lagging;
 * the cursor is a `rev`: every row at or below it was yielded (in its state of then or a later one) or not wanted;
-* a lagging listener first yields what is queued, then re-reads every changed row since its cursor, once, in its
-  present state; rows that arrive meanwhile stay in the queue and are skipped where the re-read already had them;
+* while it lags no row is queued, so what is queued stands before the gap; the listener yields that, then re-reads
+  every changed row since its cursor, once, in its present state, until a reading finds nothing;
+* rows are queued again from before that last reading, so none falls between;
 * a hint has no place in that order: it comes when it comes, or not at all (B2).
 
 The table of subscriptions and the last broadcast `rev` outlive the broadcaster's task: a restarted broadcaster
@@ -14,6 +15,7 @@ continues from them.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Protocol
 
 import trio
@@ -63,11 +65,14 @@ class Subscription:
         """Queue the event if it is wanted; never blocks."""
         if not self.filter.wants(event, channel):
             return
+        is_row = isinstance(event, Changed | Removed)
+        if is_row and self.lagging:
+            return
         try:
             self.send.send_nowait(event)
         except trio.WouldBlock:
             self.dropped += 1
-            self.lagging = self.lagging or isinstance(event, Changed | Removed)
+            self.lagging = self.lagging or is_row
 
     async def next_events(self, reader: Changes) -> list[Event]:
         """Wait for what is wanted next: one or more events, without a gap and without a duplicate."""
@@ -75,8 +80,7 @@ class Subscription:
             if found := self._queued():
                 return found
             if self.lagging:
-                found = await self._missed(reader)
-                if found:
+                if found := await self._missed(reader):
                     return found
                 continue
             event = await self.receive.receive()
@@ -107,12 +111,23 @@ class Subscription:
         return True
 
     async def _missed(self, reader: Changes, page: int = 256) -> list[Event]:
-        """Read the next page of what was missed; `lagging` ends with the last page."""
-        self.lagging = False
-        seen = await reader.changes(self.cursor, page)
-        events = [event for event in in_order(seen) if self._fresh(event)]
-        self.lagging = self.lagging or bool(events)
-        return [event for event in events if self.filter.wants(event, None)]
+        """Read the next page of what was missed; `lagging` ends with an empty one."""
+        self.lagging, caught_up = False, False
+        try:
+            seen = await reader.changes(self.cursor, page)
+            events = [event for event in in_order(seen) if self._fresh(event)]
+            caught_up = not events
+            return [event for event in events if self.filter.wants(event, None)]
+        finally:
+            if not caught_up:  # also when the reading failed or was cancelled
+                self._discard()
+                self.lagging = True
+
+    def _discard(self) -> None:
+        """Empty the queue: its rows are read again, its hints are droppable."""
+        with suppress(trio.WouldBlock):
+            while True:
+                self.receive.receive_nowait()
 
 
 def in_order(publication: Publication) -> list[Event]:

@@ -93,7 +93,7 @@ ACTIONS = st.lists(
 
 
 @given(ACTIONS, st.integers(1, 4), st.one_of(st.none(), st.integers(0, 3)))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_a_listener_ends_with_the_present_state_of_every_row_and_never_steps_back(
     actions: list[tuple[str, int]], capacity: int, after: int | None
 ) -> None:
