@@ -97,10 +97,7 @@ def _carry_out(tx: Transaction, session: Session, command: Commit, root: Message
         _add_step(tx, session, command, root, said)
         if command.results is not ResultMode.NONE:
             publish_results(tx, session, root, only_staged=command.results is ResultMode.PUBLISH)
-    for ending in command.ends:
-        end(tx, ending, root)
-    if root is not None:
-        _check_ended_whole(tx, session, command, root)
+    _check_ended_whole(tx, session, [end(tx, ending, root) for ending in command.ends])
     adopted = [take(tx, session, taking, root) for taking in command.adopt if root is not None]
     if any(message.is_person for message in adopted):
         tx.execute("UPDATE sessions SET self_started = 0 WHERE no = ?", (session.no,))
@@ -115,14 +112,15 @@ _NEVER: Final = 1 << 31
 """More attempts than there will be: a turn given back in order is not given up."""
 
 
-def _check_ended_whole(tx: Transaction, session: Session, command: Commit, root: Message) -> None:
+def _check_ended_whole(tx: Transaction, session: Session, ended: list[Message]) -> None:
     """A turn ends with all its messages (I5), and every call of it has its result by then (O4)."""
-    if all(ending.message_id != root.id for ending in command.ends):
+    roots = {message.id: message for message in ended if message.root_id == message.id}
+    if not roots:
         return
-    if any(message.root_id == root.id for message in queries.turn(tx.connection, session.no)):
-        raise PlanInvalid(f"I5: the turn {root.id} ends without some of its messages")
-    if queries.calls(tx.connection, session.no, root.seq):
-        raise PlanInvalid(f"O4: the turn {root.id} ends with calls that have no result")
+    if any(message.root_id in roots for message in queries.turn(tx.connection, session.no)):
+        raise PlanInvalid("I5: a turn ends without some of its messages")
+    if any(queries.calls(tx.connection, session.no, root.seq) for root in roots.values()):
+        raise PlanInvalid("O4: a turn ends with calls that have no result")
 
 
 def _claim(tx: Transaction, session: Session, command: Commit) -> None:

@@ -98,6 +98,12 @@ def root_of(store: reference_store.Store, room: str) -> str | None:
     return turn[0].id if turn else None
 
 
+def doomed(store: reference_store.Store, room: str, but: list[reference_store.Row]) -> list[reference_store.Row]:
+    """Those who wait and are covered by a stop: a worker ends them before it goes past them."""
+    covers = {message for stop in store.open_stops(room) for message in stop.covers}
+    return [row for row in store.waiting(room) if row.id in covers and row not in but]
+
+
 Parts = dict[str, Any]
 
 
@@ -108,7 +114,11 @@ def claim(store: reference_store.Store, room: str, data: st.DataObject) -> Parts
     if not rows:
         return {}
     root, rest = rows[0], rows[1:]
-    return {"claim": Taking(message_id=root.id, reason=Reason.FRESH), "claim_adopts": taken(rest, Reason.COLLECTED)}
+    return {
+        "ends": cut(doomed(store, room, rows), Reason.STOPPED),
+        "claim": Taking(message_id=root.id, reason=Reason.FRESH),
+        "claim_adopts": taken(rest, Reason.COLLECTED),
+    }
 
 
 def infer(store: reference_store.Store, room: str, data: st.DataObject) -> Parts:
@@ -148,7 +158,7 @@ def pivot(store: reference_store.Store, room: str, data: st.DataObject) -> Parts
         "step": step(),
         "insert": (saying("par", Status.RESPONDED),),
         "results": ResultMode.SETTLE,
-        "ends": cut(store.turn(room) + people[:-1], Reason.SUPERSEDED),
+        "ends": cut(store.turn(room) + people[:-1] + doomed(store, room, waiting), Reason.SUPERSEDED),
         "claim": Taking(message_id=people[-1].id, reason=Reason.INTERRUPTED),
         "claim_adopts": taken(notices, Reason.INTERRUPTED),
     }
@@ -303,11 +313,20 @@ class Twins(RuleBasedStateMachine):
 
     # Workers.
 
+    def take_back(self, room: str, *, clean: bool) -> None:
+        """As the reference does it, except that a stored stop wins over the last attempt (C2)."""
+        turn, stops = self.reference.turn(room), self.reference.open_stops(room)
+        self.reference.give_back(room, clean=clean)
+        for row in turn:
+            reasons = [stop.reason for stop in stops if any(other.id in stop.covers for other in turn)]
+            if row.status is Status.ERROR and reasons:
+                row.status, row.reason = Status.INTERRUPTED, reasons[0]
+
     @rule(clean=st.booleans())
     def new_epoch(self, clean: bool) -> None:
         for room in self.reference.rooms.values():
             if room.worker is not None:
-                self.reference.give_back(room.id, clean=clean)
+                self.take_back(room.id, clean=clean)
         begun = self.do(BeginEpoch(clean=clean))
         assert isinstance(begun, EpochBegun)
         self.epoch = begun.epoch
@@ -320,7 +339,7 @@ class Twins(RuleBasedStateMachine):
 
     def engage(self, room: str) -> None:
         if self.reference.rooms[room].worker is not None:
-            self.reference.give_back(room, clean=False)
+            self.take_back(room, clean=False)
         key = WorkerKey(session_id=room, epoch=self.epoch, worker=self.next())
         theirs = self.reference.register(key)
         self.keys[room] = key
@@ -336,7 +355,7 @@ class Twins(RuleBasedStateMachine):
         room = data.draw(st.sampled_from(sorted(self.keys)))
         key = self.keys[room]
         if self.reference.rooms[room].worker == key.worker:
-            self.reference.give_back(room, clean=clean)
+            self.take_back(room, clean=clean)
         self.do(GiveBack(key=self.key_of(key), clean=clean))
         self.pair()
 
@@ -467,7 +486,7 @@ class Twins(RuleBasedStateMachine):
             theirs = [
                 (row.id, row.status, row.root, row.parent, reason_of(row)) for row in self.reference.history(room)
             ]
-            assert ours == theirs
+            assert ours == theirs, [pair for pair in zip(ours, theirs) if pair[0] != pair[1]]
             roots = [self.theirs[stored.root_id] for stored in history.steps]
             steps = [root for root, _ in self.reference.steps if self.session_of(root) == room]
             assert sorted(roots) == sorted(steps)
