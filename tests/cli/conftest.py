@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-COMMAND = [sys.executable, "-m", "kesoku_actors"]
+PYTHON = Path(sys.executable)
 
 Shell = Callable[..., tuple[int, str, str]]
 
@@ -20,7 +20,7 @@ Shell = Callable[..., tuple[int, str, str]]
 def environ(tmp_path: Path) -> dict[str, str]:
     """An environment without keys, whose home and working folder is `tmp_path`."""
     return {
-        "PATH": os.environ["PATH"],
+        "PATH": f"{PYTHON.parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(REPOSITORY),
         "HOME": str(tmp_path),
         "XDG_DATA_HOME": str(tmp_path / "data"),
@@ -35,7 +35,8 @@ def shell(environ: dict[str, str]) -> Shell:
     def shell(line: str, **changes: str) -> tuple[int, str, str]:
         done = subprocess.run(
             ["bash", "-c", line],
-            env={**environ, "K": " ".join(COMMAND), **changes},
+            # By name, as the shell splits what stands in $K and the path to Python may have spaces.
+            env={**environ, "K": f"{PYTHON.name} -m kesoku_actors", **changes},
             cwd=environ["HOME"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
