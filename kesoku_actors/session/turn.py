@@ -67,18 +67,22 @@ class Misfit(Fault):
 
 
 def late(state: State, _phase: Phase, _event: v.Event) -> Transition:
+    """Ignore: what this event completes is not outstanding any more."""
     return state, ()
 
 
 def moot(state: State, _phase: Phase, _event: v.Event) -> Transition:
+    """Ignore: here it changes nothing."""
     return state, ()
 
 
 def over(state: State, _phase: Done, _event: v.Event) -> Transition:
+    """Ignore: the worker has ended."""
     return state, ()
 
 
 def misfit(_state: State, phase: Phase, event: v.Event) -> Transition:
+    """Refuse: the worker broke the order of events."""
     raise Misfit(f"{type(event).__name__} cannot come while {type(phase).__name__}")
 
 
@@ -110,9 +114,12 @@ _TABLE: Final[Mapping[type[v.Event], tuple[Handler, ...]]] = {
 }
 # fmt: on
 
-TRANSITIONS: Final[Mapping[tuple[type[Phase], type[v.Event]], Handler]] = {
-    (phase, event): handler for event, row in _TABLE.items() for phase, handler in zip(PHASES, row, strict=True)
-}
+
+def _by_phase(table: Mapping[type[v.Event], tuple[Handler, ...]]) -> dict[tuple[type[Phase], type[v.Event]], Handler]:
+    return {(phase, event): handler for event, row in table.items() for phase, handler in zip(PHASES, row, strict=True)}
+
+
+TRANSITIONS: Final = _by_phase(_TABLE)
 
 
 def step(state: State, event: v.Event) -> Transition:

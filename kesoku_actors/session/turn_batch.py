@@ -60,6 +60,7 @@ def attend(state: State, batch: Batch) -> Transition:
 
 
 def heed(state: State, phase: Batch, event: Hint) -> Transition:
+    """Hear of a person, a stop, a mode or the shutdown while calls are open (I3)."""
     return attend(know(state, hear(state.session, event)), phase)
 
 
@@ -71,6 +72,7 @@ def force(state: State, phase: Batch, _event: ForceRequested) -> Transition:
 
 
 def hear_tool(state: State, phase: Batch, event: ToolNews) -> Transition:
+    """Hear what became of a call; of one that is not open there is nothing to hear."""
     calls = heard_since(phase.turn.calls, (event,))
     if calls is phase.turn.calls:
         return state, ()

@@ -51,12 +51,14 @@ def judge(state: State, turn: Turn) -> Transition:
 
 
 def obey_stop(state: State, turn: Turn) -> Transition:
+    """End the turn and all that waits and is covered (I7)."""
     stop = stop_of(state.session, turn)
     assert stop is not None
     return end_turn(state, turn, Status.INTERRUPTED, reason_of(stop), covered_too=True)
 
 
 def end_stale(state: State, turn: Turn) -> Transition:
+    """End a turn that began too long ago to be resumed, and say so (C2)."""
     sentence = "This began too long ago and was not resumed after the restart; ask again if it still matters."
     told = words.notice(Reason.STALE, sentence)
     return end_turn(state, turn, Status.INTERRUPTED, Reason.STALE, told, covered_too=True)
@@ -85,6 +87,7 @@ def pivot(state: State, turn: Turn) -> Transition:
 
 
 def end_over_budget(state: State, turn: Turn) -> Transition:
+    """End a turn that has used up its steps or its time, and say so (B4)."""
     limits = state.limits
     used = f"its {limits.max_turn_s:g} seconds" if turn.spent else f"its {limits.max_steps} steps"
     told = words.notice(Reason.BUDGET, f"I stopped here: this turn used up {used}. Say so if I should go on.")
@@ -105,6 +108,7 @@ def store_step(state: State, turn: Turn) -> Transition:
 
 
 def back_off(state: State, turn: Turn) -> Transition:
+    """Wait as long as the last failure asks for (P2)."""
     ticket = state.ticket + 1
     phase = BackingOff(turn=evolve(turn, delay_s=0.0, text=""), ticket=ticket)
     return enter(state, phase, ticket), (SetTimer(ticket, turn.delay_s),)

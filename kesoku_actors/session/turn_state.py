@@ -43,7 +43,7 @@ UNSTARTED: Final = frozenset({CallState.COMMITTED, CallState.WAITING})
 
 @frozen(kw_only=True)
 class TurnLimits:
-    """What one turn, and one session by itself, may use (B4, I6, R11)."""
+    """What one turn, and one session by itself, may use (B4, I6, P2)."""
 
     max_steps: int = 50
     max_turn_s: float = 900.0

@@ -32,10 +32,12 @@ from kesoku_actors.store.port import RefusalReason
 
 
 def resume(state: State, _phase: Registering, event: v.Resumed) -> Transition:
+    """Begin with what the store read when it registered the worker (C2)."""
     return rest(know(state, registered(event.registered, stale=event.stale)))
 
 
 def stand(state: State, phase: Committing, event: v.CommitStands) -> Transition:
+    """Go on as planned; calls of which nothing has started are left alone while something speaks against it (I4)."""
     reply, claim, turn = event.committed, phase.commit.claim, phase.next_turn
     state = know(state, stands(state, phase, reply))
     if phase.commit.give_back:
@@ -52,6 +54,7 @@ def stand(state: State, phase: Committing, event: v.CommitStands) -> Transition:
 
 
 def refuse(state: State, phase: Committing, event: v.CommitRefused) -> Transition:
+    """Judge again with the store's rows, or end the worker (C10). Of the plan the store has kept the ended step."""
     if event.refused.reason is not RefusalReason.MOVED:
         return enter(state, Done(clean=False)), (v.Finish(clean=False),)
     state = know(state, refused(state.session, event.refused, phase.meanwhile))
@@ -64,6 +67,7 @@ def refuse(state: State, phase: Committing, event: v.CommitRefused) -> Transitio
 
 
 def keep(state: State, phase: Committing, event: Hint) -> Transition:
+    """Hear of it now, and again after the store's answer; a message heard of before is no news."""
     session = hear(state.session, event)
     if session is state.session:
         return state, ()
@@ -71,10 +75,12 @@ def keep(state: State, phase: Committing, event: Hint) -> Transition:
 
 
 def keep_tool(state: State, phase: Committing, event: ToolNews) -> Transition:
+    """Keep what tools say, also of a call that only the store's answer will name (C3)."""
     return enter(state, evolve(phase, meanwhile=(*phase.meanwhile, event))), ()
 
 
 def mark_both(state: State, phase: Committing, event: v.BudgetSpent) -> Transition:
+    """Mark the turn spent as it is and as it will be."""
     turn, after = phase.turn, phase.next_turn
     marked = evolve(phase, turn=turn and spend(turn, event), next_turn=after and spend(after, event))
     return enter(state, marked), ()

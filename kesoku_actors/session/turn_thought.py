@@ -3,7 +3,7 @@
 Invariants: all of it ends at once for an interrupting message, a stop, a shutdown or spent time, and what comes after
 that counts as aborted (I2); an answer, its turn's end and its step are one commit (C4), and so are all calls of a step
 (O3); a reply that says nothing is a failed step, asked again once with a nudge (P3); a failure is retried with full
-jitter, at least as late as the server asks, within bounds, and told when they are used up (P2, R11).
+jitter, at least as late as the server asks, within bounds, and told when they are used up (P2).
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from kesoku_actors.session.turn_state import (
 
 
 def prompted(state: State, phase: Prompting, event: v.PromptBuilt) -> Transition:
+    """Infer; but first store that attachments are late, and build the prompt again (M8)."""
     turn = phase.turn
     if event.late:
         return send(state, turn, turn, late=event.late)
@@ -47,6 +48,7 @@ def prompted(state: State, phase: Prompting, event: v.PromptBuilt) -> Transition
 
 
 def streamed(state: State, phase: Inferring, event: v.ModelDelta) -> Transition:
+    """Remember streamed text in case it is all there will be (I2)."""
     text = phase.text + event.text
     return enter(state, Inferring(turn=phase.turn, ticket=phase.ticket, text=text)), ()
 
@@ -91,6 +93,7 @@ def failed(state: State, phase: Inferring, event: v.ModelFailed) -> Transition:
 def aborted(
     state: State, phase: Aborting | Inferring, event: v.ModelFinished | v.ModelFailed | v.ModelAborted
 ) -> Transition:
+    """Count the inference as cancelled, whatever it brought (I2)."""
     inference_id = tag(state, phase.ticket)
     match event:
         case v.ModelFinished(reply=reply, duration_s=duration_s):
@@ -101,24 +104,29 @@ def aborted(
 
 
 def waited(state: State, phase: BackingOff, _event: v.TimerFired) -> Transition:
+    """Try again."""
     return judge(state, phase.turn)
 
 
 def note(state: State, _phase: Phase, event: Hint) -> Transition:
+    """Hear of something that changes nothing before the next boundary."""
     return know(state, hear(state.session, event)), ()
 
 
 def rethink(state: State, phase: Prompting | BackingOff, event: Hint) -> Transition:
+    """Hear of something that may end a prompt or a backoff at once."""
     state = know(state, hear(state.session, event))
     return judge(state, phase.turn) if _thought_ends(state, phase.turn) else (state, ())
 
 
 def abort(state: State, phase: Inferring, event: Hint) -> Transition:
+    """Hear of something that may end the inference at once."""
     state = know(state, hear(state.session, event))
     return _abort(state, phase) if _thought_ends(state, phase.turn) else (state, ())
 
 
 def overspend(state: State, phase: Prompting | BackingOff, event: v.BudgetSpent) -> Transition:
+    """End a prompt or a backoff whose turn has no time left, unless a message of it was never read (B4)."""
     turn = spend(phase.turn, event)
     if turn.spent and not turn.unread:
         return judge(state, turn)
@@ -126,6 +134,7 @@ def overspend(state: State, phase: Prompting | BackingOff, event: v.BudgetSpent)
 
 
 def abort_spent(state: State, phase: Inferring, event: v.BudgetSpent) -> Transition:
+    """End an inference whose turn has no time left (B4)."""
     if event.root_id != phase.turn.root_id:
         return state, ()
     return _abort(state, evolve(phase, turn=spend(phase.turn, event)))

@@ -1,6 +1,6 @@
 """What the turn machine writes down: drafts of what the model said, notices to people, steps. Pure.
 
-Invariants (M3, M4, P3, R28): every draft fits its role and type; blocks equal in id, name and arguments are one call,
+Invariants (M3, M4, P3): every draft fits its role and type; blocks equal in id, name and arguments are one call,
 an equal id with anything different is two; a call that cannot run carries its reason as `invalid`, is committed like
 any other and gets one error result, so that the model's own record of its calls stays complete; thoughts and partial
 text are never empty rows.
