@@ -93,7 +93,7 @@ class Letter(Generic[M]):
     @enable_ki_protection
     def settle(self, value: Any, error: Exception | None) -> None:
         """End the letter with an answer, whoever reads it; also a told one, whose sender may still wait for room."""
-        if self._state is WITHDRAWN or self._state is ANSWERED:
+        if self._state is WITHDRAWN:
             return
         if self._state is TAKEN and self._register is not None:
             del self._register[self]

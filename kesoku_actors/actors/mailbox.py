@@ -80,7 +80,6 @@ class Mailbox(Generic[M]):
         except BaseException:
             # Equal times are interchangeable, so the order of the others holds.
             self._waiting_since.remove(since)
-            letter.withdraw()
             raise
 
     @enable_ki_protection

@@ -79,7 +79,7 @@ class Ref(Generic[M_contra]):
         letter = Letter(message, ASKED)
         if timeout_s is None:
             return await self._converse(letter)
-        with trio.CancelScope(deadline=trio.current_time() + timeout_s):
+        with trio.move_on_after(timeout_s):
             return await self._converse(letter)
         raise AskTimeout(self.name, timeout_s, taken=letter.was_taken)
 

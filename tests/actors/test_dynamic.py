@@ -1,5 +1,6 @@
 """What holds for children that come and go at run time."""
 
+import contextvars
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -98,7 +99,7 @@ async def test_id_in_use_is_refused_and_free_again_after_the_end() -> None:
 
 
 async def test_failed_start_is_raised_and_not_restarted() -> None:
-    async with _crew(intensity=0) as (dynamic, exits, _system):
+    async with _crew(intensity=5) as (dynamic, exits, _system):
         probe = Probe("broken")
         probe.fails_to_start = ProbeCrash("no luck")
         with pytest.raises(StartFailed, match="broken") as caught:
@@ -287,6 +288,20 @@ async def test_error_in_on_exit_is_a_crash_of_the_supervisor() -> None:
 
     with pytest.raises(SystemFailed, match="in the hook"):
         await live()
+
+
+async def test_child_runs_in_the_context_of_its_supervisor_whoever_starts_it() -> None:
+    setting = contextvars.ContextVar("setting", default="unset")
+    seen: list[str] = []
+
+    async def look(_cell: Cell[object]) -> None:
+        seen.append(setting.get())
+
+    setting.set("composed")
+    async with _crew() as (dynamic, _exits, _system):
+        setting.set("of the caller")
+        await dynamic.start(ChildSpec(id="look", start=look, restart=Restart.TEMPORARY))
+    assert seen == ["composed"]
 
 
 async def test_significant_child_is_refused() -> None:

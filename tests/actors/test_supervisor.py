@@ -329,6 +329,47 @@ async def test_child_that_is_never_ready_fails_the_start_in_time(autojump_clock:
     assert trio.current_time() == 12
 
 
+async def test_ready_child_is_no_longer_bound_by_the_start_timeout(autojump_clock: trio.testing.MockClock) -> None:
+    probe = Probe("steady")
+    async with running(probe.spec(), start_timeout_s=12):
+        await trio.sleep(100)
+        assert (probe.alive, probe.lives) == (True, 1)
+
+
+async def test_word_of_readiness_from_a_past_life_says_nothing_about_the_next(nursery: trio.Nursery) -> None:
+    cells: list[Cell[object]] = []
+    behind, inside = Probe("behind"), trio.Event()
+
+    async def actor(cell: Cell[object]) -> None:
+        cells.append(cell)
+        if len(cells) == 1:
+            cell.started()
+        if len(cells) < 3:
+            async for _letter in cell.inbox:
+                raise ValueError
+        await cell.stopping.wait()
+
+    probe = Probe("actor")
+
+    async def run() -> None:
+        async with running(probe.spec(start=actor), behind.spec(), strategy=Strategy.ONE_FOR_ALL):
+            inside.set()
+            await trio.sleep_forever()
+
+    nursery.start_soon(run)
+    await inside.wait()
+    for _ in range(2):
+        probe.ref.tell_nowait(Echo(1))
+        await wait_all_tasks_blocked()
+    cells[1].started()
+    await wait_all_tasks_blocked()
+    assert (len(cells), behind.lives) == (3, 1)
+    cells[2].started()
+    await wait_all_tasks_blocked()
+    assert behind.lives == 2
+    nursery.cancel_scope.cancel()
+
+
 async def test_stop_while_a_child_starts_does_not_wait_for_its_readiness(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
