@@ -6,7 +6,7 @@
 * `latches`: what waits for a worker (I9)
 """
 
-from kesoku_actors.gateway.broadcast import Broadcaster, BroadcastMessage, CatchUp, Publisher
+from kesoku_actors.gateway.broadcast import Broadcaster, BroadcastMessage, Publisher
 from kesoku_actors.gateway.gateway import Gateway, GatewayStatistics
 from kesoku_actors.gateway.latches import Latch, Latches
 from kesoku_actors.gateway.subscriptions import Subscriptions, SubscriptionStatistics
@@ -14,7 +14,6 @@ from kesoku_actors.gateway.subscriptions import Subscriptions, SubscriptionStati
 __all__ = [
     "BroadcastMessage",
     "Broadcaster",
-    "CatchUp",
     "Gateway",
     "GatewayStatistics",
     "Latch",

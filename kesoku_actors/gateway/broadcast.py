@@ -1,9 +1,9 @@
 """The broadcaster: the gateway's own task, which tells everybody what the store committed.
 
 It hears publications from the store and hints from workers through one bounded mailbox, so that a listener gets
-both in the order they happened. Rows go out in `rev` order; when the mailbox overflowed, or the store restarted,
-it first broadcasts every row above its last broadcast `rev` (B1). It owns nothing durable: `Subscriptions` and
-`Latches` outlive its task.
+both in the order they happened. Rows go out in `rev` order. A publication begins where the one before ended; where it
+does not (the mailbox was full, or the store died between a commit and its publication), every row above the last
+broadcast `rev` is broadcast first (B1). It owns nothing durable: `Subscriptions` and `Latches` outlive its task.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from kesoku_actors.protocol import (
     Message,
     ModeChanged,
     Removed,
+    SessionInfo,
     Status,
     Stop,
     StopEnded,
@@ -38,12 +39,7 @@ class Hint:
     channel: Channel | None
 
 
-@frozen(kw_only=True)
-class CatchUp:
-    """The store (re)started or publications were lost: read what was missed."""
-
-
-BroadcastMessage = Publication | Hint | CatchUp
+BroadcastMessage = Publication | Hint
 
 
 @define(eq=False)
@@ -51,14 +47,14 @@ class Publisher:
     """The store's way in: called on the trio thread right after each group commit; never blocks or raises."""
 
     ref: Ref[BroadcastMessage]
-    lost: bool = False
-    """A publication did not fit; the broadcaster re-reads."""
+    lost: int = 0
+    """Publications that did not fit; the next one that does shows the gap."""
 
     def __call__(self, publication: Publication) -> None:
         try:
             self.ref.tell_nowait(publication)
         except MailboxFull:
-            self.lost = True
+            self.lost += 1
 
 
 @define(eq=False)
@@ -72,36 +68,38 @@ class Broadcaster:
 
     async def run(self, cell: Cell[BroadcastMessage]) -> None:
         """Broadcast until stopped. A restart reads what was committed meanwhile."""
-        if self.subscriptions.last_rev:
-            await self._catch_up()
+        if self.subscriptions.is_new:
+            self.subscriptions.begin(await self.reader.head())
         else:
-            self.subscriptions.last_rev = await self.reader.head()
+            await self._catch_up()
         cell.started()
         async for batch in cell.inbox.batches():
             for letter in batch:
-                await self._handle(letter.message)
-            if self.publisher.lost:
-                self.publisher.lost = False
-                await self._catch_up()
-
-    async def _handle(self, message: BroadcastMessage) -> None:
-        match message:
-            case Publication():
-                await self._publish(message)
-            case Hint():
-                self.subscriptions.offer(message.event, message.channel)
-            case CatchUp():
-                await self._catch_up()
+                match letter.message:
+                    case Publication() as publication:
+                        if publication.base > self.subscriptions.counter:
+                            await self._catch_up()
+                        await self._publish(publication)
+                    case Hint(event=event, channel=channel):
+                        self.subscriptions.offer(event, channel)
 
     async def _catch_up(self, page: int = 256) -> None:
+        """Broadcast the rows above the last broadcast one, and let live workers see what stops and mode there are."""
         while True:
             missed = await self.reader.changes(self.subscriptions.last_rev, page)
             self._rows(missed)
             if not missed.changed and not missed.removed:
-                return
+                break
+        for session_id, latch in tuple(self.latches.by_session.items()):
+            for stop in await self.reader.stops(session_id):
+                latch.stop_stored(stop)
+            session = await self.reader.session(session_id)
+            if session is not None:
+                latch.mode_set(await self.reader.mode(channel_of(session)))
 
     async def _publish(self, publication: Publication) -> None:
         self._rows(publication)
+        self.subscriptions.counter = max(self.subscriptions.counter, publication.rev)
         for channel, mode in publication.modes:
             changed = ModeChanged(chatbot_id=channel.chatbot_id, channel_id=channel.channel_id, mode=mode)
             self.subscriptions.offer(changed, channel)
@@ -137,7 +135,7 @@ class Broadcaster:
         if latch := self.latches.of(stop.session_id):
             latch.stop_stored(stop)
         session = await self.reader.session(stop.session_id)
-        channel = Channel(chatbot_id=session.chatbot_id, channel_id=session.channel_id) if session else None
+        channel = channel_of(session) if session else None
         event: Event
         if stop.done:
             ended, answered = await self.reader.stop_outcome(stop.seq)
@@ -145,3 +143,8 @@ class Broadcaster:
         else:
             event = ActivityChanged(session_id=stop.session_id, activity=Activity.STOPPING, root_id=stop.root_id)
         self.subscriptions.offer(event, channel)
+
+
+def channel_of(session: SessionInfo) -> Channel:
+    """Return where a session lives."""
+    return Channel(chatbot_id=session.chatbot_id, channel_id=session.channel_id)

@@ -146,7 +146,18 @@ class Subscriptions:
 
     last_rev: int = 0
     """Every row at or below it was offered to all listeners."""
+    counter: int = -1
+    """The store's counter after the last publication heard; below 0 before the first start."""
     current: list[Subscription] = field(factory=list)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing was broadcast yet: what the store holds then is the past."""
+        return self.counter < 0
+
+    def begin(self, counter: int) -> None:
+        """Begin to broadcast after the store's counter as it is now."""
+        self.last_rev = self.counter = counter
 
     def add(self, filter: Filter, *, label: str, after: int | None, capacity: int) -> Subscription:
         """Subscribe from now on; the cursor starts at `after`, or at the last broadcast row."""

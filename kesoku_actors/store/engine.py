@@ -91,10 +91,16 @@ class Engine:
                 self.connection.execute("ROLLBACK")
             raise
         self.probe("store.after_commit")
-        return replies, changes.publication(tx.counter) if changes.are_any else None
+        return replies, changes.publication(counter, tx.counter) if changes.are_any else None
+
+    def nothing_new(self) -> port.Publication:
+        """Return a publication of nothing, with the counter as it is."""
+        counter = scalar(self.connection, "SELECT value FROM meta WHERE name = 'counter'")
+        return Changes().publication(counter, counter)
 
     def _one(self, tx: Transaction, command: port.Command, changes: Changes) -> object:
-        counter, tx.changes = tx.counter, Changes()
+        counter = tx.counter
+        tx.begin_command()
         tx.execute("SAVEPOINT command")
         try:
             reply = HANDLERS[type(command)](tx, command)

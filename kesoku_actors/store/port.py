@@ -485,6 +485,8 @@ Command = (
 class Publication:
     """What one group commit changed: handed to the one publisher, in `rev` order (B1)."""
 
+    base: int
+    """The counter before it; another one than the last publication's `rev` tells that some were lost."""
     rev: int
     """The counter after it."""
     changed: tuple[Message, ...]

@@ -64,12 +64,6 @@ def message(connection: apsw.Connection, message_id: str) -> Message | None:
     return None if row is None else message_of(row)
 
 
-def messages_of(connection: apsw.Connection, message_ids: list[str]) -> tuple[Message, ...]:
-    """Return those of the messages that are still stored, in `rev` order."""
-    found = (message(connection, message_id) for message_id in message_ids)
-    return tuple(sorted((row for row in found if row is not None), key=lambda row: row.rev))
-
-
 def history(connection: apsw.Connection, session_id: str) -> SessionHistory:
     """Return a session's history (O1): one range scan of `messages_history`, and one of its steps."""
     no = session_no(connection, session_id)
@@ -119,6 +113,7 @@ def changes(connection: apsw.Connection, after_rev: int, limit: int) -> Publicat
     removed = select(connection, gone, (after_rev, limit))
     upto = min([top, *(found[-1][2] for found in (rows, removed) if len(found) == limit)])
     return Publication(
+        base=after_rev,
         rev=upto,
         changed=tuple(message_of(row) for row in rows if row[2] <= upto),
         removed=tuple(row for row in removed if row[2] <= upto),

@@ -92,9 +92,10 @@ class Changes:
         """Whether there is something to tell."""
         return any((self.messages, self.removed, self.stops, self.modes, self.approvals))
 
-    def publication(self, rev: int) -> Publication:
-        """Return it in the order of `rev`; `rev` is the counter after it."""
+    def publication(self, base: int, rev: int) -> Publication:
+        """Return it in the order of `rev`; `base` and `rev` are the counter before and after it."""
         return Publication(
+            base=base,
             rev=rev,
             changed=tuple(sorted(self.messages.values(), key=lambda message: message.rev)),
             removed=tuple(self.removed),
@@ -116,6 +117,12 @@ class Transaction:
     """Names this life of the process (C3)."""
     counter: int
     changes: Changes = field(factory=Changes)
+    _known: dict[str, Message] = field(factory=dict, init=False)
+    """Rows as this command read or wrote them last."""
+
+    def begin_command(self) -> None:
+        """Forget what an earlier command read, changed, or left behind by a rollback."""
+        self.changes, self._known = Changes(), {}
 
     def execute(self, sql: str, values: Row = ()) -> None:
         """Run a statement that has no rows."""
@@ -140,8 +147,14 @@ class Transaction:
 
     def get(self, message_id: str) -> Message | None:
         """Return a message as it is now, or none."""
+        known = self._known.get(message_id)
+        if known is not None:
+            return known
         row = first(self.connection, _MESSAGE, (message_id,))
-        return None if row is None else message_of(row)
+        if row is None:
+            return None
+        message = self._known[message_id] = message_of(row)
+        return message
 
     def find_session(self, where: str, values: Row) -> Session | None:
         """Return the session that a condition picks, in any state, or none."""
@@ -206,7 +219,7 @@ class Transaction:
         numbers = (seq, seq, session.no, root_seq, message.place)
         names = (message.id, external_id, sender, role, type, status)
         self.execute(_INSERT, (*numbers, *names, content, parent_id, message.root_id, timestamp, to_json(metadata)))
-        self.changes.messages[message.id] = message
+        self.changes.messages[message.id] = self._known[message.id] = message
         return message
 
     def save(self, message: Message) -> Message:
@@ -233,6 +246,7 @@ class Transaction:
             self.execute("INSERT INTO removed VALUES (?, ?, ?)", (rev, message_id, session.id))
             self.execute("UPDATE covers SET ended = 'gone' WHERE message_id = ? AND ended IS NULL", (message_id,))
             self.changes.messages.pop(message_id, None)
+            self._known.pop(message_id, None)
             self.changes.removed.append((message_id, session.id, rev))
 
     def _saved(self, message: Message) -> Message:
@@ -240,5 +254,5 @@ class Transaction:
             self.execute(
                 "UPDATE covers SET ended = ? WHERE message_id = ? AND ended IS NULL", (message.status, message.id)
             )
-        self.changes.messages[message.id] = message
+        self.changes.messages[message.id] = self._known[message.id] = message
         return message

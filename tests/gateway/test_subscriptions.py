@@ -60,6 +60,7 @@ class Log:
         revs = sorted([r.rev for r in found] + [rev for _, _, rev in removed])[:limit]
         last = revs[-1] if revs else 0
         return Publication(
+            base=after_rev,
             rev=self.rev,
             changed=tuple(r for r in found if r.rev <= last),
             removed=tuple(entry for entry in removed if entry[2] <= last),

@@ -101,7 +101,7 @@ async def test_everything_answers_for_what_is_unknown(tmp_path: Path, durability
         assert await reader.calls("nobody") == ()
         assert await reader.chunks("nobody") == ()
         assert not await reader.is_runnable("nowhere")
-        assert await reader.changes(0, 10) == Publication(rev=0, changed=())
+        assert await reader.changes(0, 10) == Publication(base=0, rev=0, changed=())
 
 
 @BOTH
