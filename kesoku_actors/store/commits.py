@@ -235,8 +235,9 @@ def _answer(tx: Transaction, session: Session, turn_id: str | None, message_ids:
     turn = tx.get(turn_id) if turn_id is not None else None
     spent = "SELECT steps, spent_s FROM turns WHERE session_no = ? AND root_seq = ?"
     steps, spent_s = (tx.first(spent, (session.no, turn.seq)) or (0, 0.0)) if turn else (0, 0.0)
+    rows = [row for row in map(tx.get, json.loads(message_ids)) if row is not None]
     return Committed(
-        rows=queries.messages_of(tx.connection, json.loads(message_ids)),
+        rows=tuple(sorted(rows, key=lambda row: row.rev)),
         open_calls=queries.calls(tx.connection, session.no, turn.seq) if turn else (),
         steps=steps,
         spent_s=spent_s,

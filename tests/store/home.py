@@ -239,6 +239,7 @@ async def living(
     )
     tree = Tree(id="test", children=(ChildSpec(id="store", start=start, mailbox=mailbox),), intensity=intensity)
     async with run_system(tree) as system:
+        publications.clear()  # the one of the start says nothing but where it starts
         yield Home(
             store=Store(mailbox.ref, open_reader(chosen)),
             options=chosen,

@@ -486,7 +486,7 @@ class Twins(RuleBasedStateMachine):
             theirs = [
                 (row.id, row.status, row.root, row.parent, reason_of(row)) for row in self.reference.history(room)
             ]
-            assert ours == theirs, [pair for pair in zip(ours, theirs) if pair[0] != pair[1]]
+            assert ours == theirs
             roots = [self.theirs[stored.root_id] for stored in history.steps]
             steps = [root for root, _ in self.reference.steps if self.session_of(root) == room]
             assert sorted(roots) == sorted(steps)
