@@ -301,3 +301,32 @@ async def test_a_publisher_hears_of_nothing_when_nothing_changed(tmp_path: Path)
         await home.say(external_id="x1")
         await home.hire(message.session_id)
         assert [publication.changed for publication in heard] == [(), (message,)], "the first says that it lives"
+
+
+@BOTH
+async def test_b1_a_start_tells_where_it_starts_and_each_publication_where_the_last_ended(
+    tmp_path: Path, durability: Durability
+):
+    heard: list[Publication] = []
+    for seed in range(2):
+        async with living(tmp_path / "k.db", durability=durability, publish=heard.append, seed=seed) as home:
+            await home.say()
+            await home.say()
+    told = [(publication.base, publication.rev) for publication in heard]
+    assert told == [(0, 0), (0, 1), (1, 2), (2, 2), (2, 3), (3, 4)]
+
+
+async def test_b1_what_a_crash_kept_from_being_told_shows_at_the_next_start(tmp_path: Path):
+    crashes = ["store.after_commit"]
+    heard: list[Publication] = []
+
+    def probe(point: str) -> None:
+        if point in crashes:
+            crashes.remove(point)
+            raise RuntimeError("a bug")
+
+    async with living(tmp_path / "k.db", probe=probe, publish=heard.append, intensity=1) as home:
+        with pytest.raises(ActorStopped):
+            await home.say("committed and not told")
+        await home.say("next")
+        assert [(publication.base, publication.rev) for publication in heard] == [(0, 0), (1, 1), (1, 2)]
