@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextvars
 import math
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Any, Protocol, final
 
 import trio
@@ -29,7 +28,11 @@ from .strategy import Ending
 
 
 class Log(Protocol):
-    """Takes what a supervisor reports: an event name and its fields (`path`, `error`, `restarting` ...)."""
+    """Takes what supervisors report, an event name and its fields.
+
+    `child_crashed` has `path` and `error`, the group whole; `child_restarted` has `path` and `group`, the ids of all
+    that start again; `child_cancelled` has the `path` of a child that overran its time.
+    """
 
     def __call__(self, event: str, /, **fields: object) -> None: ...
 
@@ -49,9 +52,9 @@ class Ended:
 class Watcher(Protocol):
     """The supervisor, as its children see it. Both calls are synchronous and come from the child's task."""
 
-    def child_ready(self, child: Child) -> None: ...
+    def child_ready(self, child: Child, /) -> None: ...
 
-    def child_ended(self, ended: Ended) -> None: ...
+    def child_ended(self, ended: Ended, /) -> None: ...
 
 
 @disable_ki_protection
@@ -101,11 +104,11 @@ class Child:
 
     def start(self, nursery: trio.Nursery, context: contextvars.Context, timeout_s: float = math.inf) -> None:
         """Begin a life in `nursery`, in the supervisor's `context` whoever asks for it."""
-        self._cell = Cell(self.spec.id, self.path, self.spec.mailbox, self._ready)
+        cell = self._cell = Cell(self.spec.id, self.path, self.spec.mailbox, self._ready)
         self._began = trio.current_time()
-        self._scope = trio.CancelScope(deadline=self._began + timeout_s, shield=True)
+        scope = self._scope = trio.CancelScope(deadline=self._began + timeout_s, shield=True)
         self.phase = Phase.STARTING
-        context.run(partial(nursery.start_soon, self._guard, self._cell, self._scope, name=self.path))
+        context.run(lambda: nursery.start_soon(self._guard, cell, scope, name=self.path))
 
     def request_stop(self) -> None:
         """Ask the present life to end, and begin its grace."""
@@ -167,7 +170,7 @@ class Child:
         if self.phase is Phase.STOPPING:
             ending = Ending.STOPPED
         elif self.phase is Phase.STARTING and scope.cancel_called:
-            late = StartTimeout(self.path, trio.current_time() - self._began)
+            late = StartTimeout(self.path, scope.deadline - self._began)
             error = late if error is None else BaseExceptionGroup("late, and failed on the way out", [late, error])
             ending = Ending.CRASHED
         cell.close()

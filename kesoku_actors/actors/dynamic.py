@@ -105,7 +105,9 @@ class Dynamic:
     # What follows is the kernel's side.
 
     def bind(self, crew: _Crew | None) -> None:
-        """Point the face to the supervisor's present life."""
+        """Point the face to the supervisor's present life. Raises `RuntimeError` when it serves another one."""
+        if crew is not None and self._crew is not None:
+            raise RuntimeError(f"{self.name!r} is the face of a dynamic supervisor already; give each its own")
         self._crew = crew
 
 
@@ -223,6 +225,7 @@ class _Crew:
             restarting = self._judge(ended)
             if restarting:
                 ended.child.restarts += 1
+                self._log("child_restarted", path=ended.child.path, group=(ended.child.spec.id,))
                 self._begin(ended.child)
             else:
                 self._forget(ended)

@@ -57,7 +57,7 @@ def _check_significant(spec: Any, _field: Attribute[bool], value: bool) -> None:
         raise ValueError(f"{spec.id!r} is permanent, so it never ends for good and cannot be significant")
 
 
-def _check_unique(spec: Any, _field: Attribute[Any], children: tuple[Child, ...]) -> None:
+def _check_unique(spec: Any, _field: Attribute[Any], children: tuple[AnySpec, ...]) -> None:
     twice = [name for name, count in Counter(child.id for child in children).items() if count > 1]
     if twice:
         raise ValueError(f"children of {spec.id!r} share an id: {', '.join(twice)}")
@@ -87,7 +87,7 @@ class SupervisorSpec:
 
     id: str = field(validator=_check_id)
     strategy: Strategy = Strategy.ONE_FOR_ONE
-    children: tuple[Child, ...] = field(validator=_check_unique)
+    children: tuple[AnySpec, ...] = field(validator=_check_unique)
     intensity: int = field(default=3, validator=_check_at_least_zero)
     """Restarts within `period_s`, over all children; one more fails the supervisor."""
     period_s: float = field(default=60.0, validator=_check_at_least_zero)
@@ -113,10 +113,10 @@ class DynamicSpec:
     fatal: tuple[type[BaseException], ...] = ()
 
 
-Child: TypeAlias = ChildSpec | SupervisorSpec | DynamicSpec
+AnySpec: TypeAlias = ChildSpec | SupervisorSpec | DynamicSpec
 
 
-def mailboxes(spec: Child) -> Iterator[Mailbox[Any]]:
+def mailboxes(spec: AnySpec) -> Iterator[Mailbox[Any]]:
     """Yield the mailboxes of a spec and of all it names below; a dynamic supervisor names none."""
     match spec:
         case ChildSpec():

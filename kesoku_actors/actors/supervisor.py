@@ -32,8 +32,7 @@ from .dynamic import attend
 from .errors import ChildReturned
 from .leaves import has_leaf, is_ordinary
 from .order import Rest, Standing, Start, Stop, Wanted, next_step
-from .spec import Child as AnySpec
-from .spec import ChildSpec, DynamicSpec, SupervisorSpec, mailboxes
+from .spec import AnySpec, ChildSpec, DynamicSpec, SupervisorSpec, mailboxes
 from .statistics import ChildStatistics, Kind
 from .strategy import STARTS_AGAIN, Member, plan, restarts_in_period
 
@@ -175,9 +174,12 @@ class _Supervisor:
         group = plan(spec.strategy, members, child.spec.id)
         for id in group.stop:
             self._wanted[id] = Wanted.DOWN
+        ended_too = {ended.child for ended in self._news}
         for id in group.start:
-            self._wanted[id] = Wanted.AFRESH if self._children[id].phase.alive else Wanted.UP
-            self._children[id].restarts += self._children[id].was_started
+            sibling = self._children[id]
+            # Siblings that ended in the same moment share this restart; their news must not count as another.
+            self._wanted[id] = Wanted.AFRESH if sibling.phase.alive or sibling in ended_too else Wanted.UP
+            sibling.restarts += sibling.was_started
         self._log("child_restarted", path=child.path, group=group.start)
 
     def _fail(self, reason: str, error: BaseException) -> None:

@@ -14,7 +14,7 @@ from .cell import Cell
 from .child import Log
 from .letter import Letter
 from .mailbox import Mailbox
-from .spec import Child, ChildSpec, Strategy, SupervisorSpec
+from .spec import AnySpec, ChildSpec, Strategy, SupervisorSpec
 from .system import System, run_system
 
 
@@ -165,7 +165,7 @@ def _unheard(_event: str, /, **_fields: object) -> None:
 
 
 def running(
-    *children: Child,
+    *children: AnySpec,
     strategy: Strategy = Strategy.ONE_FOR_ONE,
     intensity: int = 3,
     period_s: float = 60.0,

@@ -304,6 +304,13 @@ async def test_child_runs_in_the_context_of_its_supervisor_whoever_starts_it() -
     assert seen == ["composed"]
 
 
+async def test_face_of_two_supervisors_is_refused() -> None:
+    dynamic = Dynamic("shared")
+    with pytest.raises(SystemFailed, match="face of a dynamic supervisor already"):
+        async with running(DynamicSpec(id="one", dynamic=dynamic), DynamicSpec(id="two", dynamic=dynamic)):
+            pass
+
+
 async def test_significant_child_is_refused() -> None:
     async with _crew() as (dynamic, _exits, _system):
         with pytest.raises(ValueError, match="significant"):

@@ -19,7 +19,7 @@ from kesoku_actors.actors import (
     SupervisorSpec,
     SystemFailed,
 )
-from kesoku_actors.actors.testing import Echo, Keep, MemoryLog, Probe, ProbeCrash, running
+from kesoku_actors.actors.testing import Crash, Echo, Keep, MemoryLog, Probe, ProbeCrash, running
 
 Trace = list[tuple[str, str]]
 
@@ -134,6 +134,17 @@ async def test_crash_of_a_child_never_touches_siblings_outside_the_strategy() ->
         await crashing.crash()
         assert await bystander.ref.ask(Echo("well")) == before
         assert bystander.lives == 1
+
+
+async def test_crashes_in_the_same_moment_share_one_restart_of_their_group() -> None:
+    probes = [Probe(name) for name in "abc"]
+    async with running(*(probe.spec() for probe in probes), strategy=Strategy.ONE_FOR_ALL, intensity=10) as system:
+        for life in range(10):
+            for probe in probes:
+                probe.ref.tell_nowait(Crash(ProbeCrash("together")))
+            await wait_all_tasks_blocked()
+            assert [probe.lives for probe in probes] == [life + 2] * 3
+        assert [child.restarts for child in system.statistics().children] == [10] * 3
 
 
 async def test_more_restarts_than_the_intensity_end_the_system() -> None:
