@@ -45,6 +45,9 @@ HANDLERS: Final[Mapping[type[port.Command], Callable[[Transaction, Any], object]
     port.MarkDelivered: deliveries.mark,
 }
 
+_UNFIT: Final = (UnicodeEncodeError, OverflowError, apsw.TooBigError)
+"""Text that is not Unicode, a number of more than 64 bits, more than SQLite takes: the command is at fault."""
+
 
 @frozen
 class Failed:
@@ -104,7 +107,7 @@ class Engine:
         tx.execute("SAVEPOINT command")
         try:
             reply = HANDLERS[type(command)](tx, command)
-        except (KesokuError, UnicodeEncodeError) as error:
+        except (KesokuError, *_UNFIT) as error:
             tx.execute("ROLLBACK TO command")
             tx.execute("RELEASE command")
             tx.counter = counter
@@ -114,7 +117,7 @@ class Engine:
         return reply
 
 
-def _refusal(command: port.Command, error: KesokuError | UnicodeEncodeError) -> object:
-    if isinstance(error, UnicodeEncodeError):
-        error = InvalidMessage(f"M1: the text is not Unicode: {error.reason} at character {error.start}")
+def _refusal(command: port.Command, error: Exception) -> object:
+    if not isinstance(error, KesokuError):
+        error = InvalidMessage(f"M1: a value cannot be stored: {error}")
     return commits.invalid(str(error)) if isinstance(command, port.Commit) else Failed(error)

@@ -90,7 +90,7 @@ def open_store(
 
 def _check_path(path: Path) -> None:
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_folders(path.parent)
         kind = path.stat().st_mode
     except FileNotFoundError:
         return
@@ -99,6 +99,13 @@ def _check_path(path: Path) -> None:
     if not stat.S_ISREG(kind):
         what = "a directory" if stat.S_ISDIR(kind) else "not a file"
         raise StoreUnusable(f"the database {path} cannot be opened: it is {what}; name a file in `db_path`")
+
+
+def _make_folders(folder: Path) -> None:
+    """Make what is missing, each for us alone (T6): `mkdir(parents=True)` leaves those between open to all."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir(mode=0o700, exist_ok=True)
 
 
 def _make_or_look(path: Path) -> None:

@@ -23,7 +23,9 @@ def owned(path: Path) -> Iterator[None]:
     try:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
-        raise StoreUnusable(f"the lock {lock} cannot be opened: {error.strerror}") from error
+        raise StoreUnusable(
+            f"the database {path} cannot be opened: {error.strerror} (its lock, {lock.name})"
+        ) from error
     with os.fdopen(descriptor, "r+", encoding="utf-8", errors="replace") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -32,7 +34,9 @@ def owned(path: Path) -> Iterator[None]:
             owner = f"process {pid} ({command.strip()})" if pid else "another process"
             raise StoreInUse(f"the database {path} is in use by {owner}; end it or name another `db_path`") from None
         except OSError as error:
-            raise StoreUnusable(f"the lock {lock} cannot be taken: {error.strerror}") from error
+            raise StoreUnusable(
+                f"the database {path} cannot be opened: {error.strerror} (its lock, {lock.name})"
+            ) from error
         file.truncate()
         file.write(f"{os.getpid()}\n{' '.join(sys.argv)}\n")
         file.flush()

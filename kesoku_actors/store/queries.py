@@ -95,6 +95,11 @@ def sessions(connection: apsw.Connection, limit: int, chatbot_id: str | None) ->
     return tuple(map(_info, select(connection, f"{_INFO} WHERE state != 'tombstone' {of_chatbot} {order}", values)))
 
 
+def closed_sessions(connection: apsw.Connection) -> tuple[str, ...]:
+    """Return the ids of sessions that are closed and not wiped, oldest first."""
+    return tuple(id for (id,) in select(connection, "SELECT id FROM sessions WHERE state = 'closed' ORDER BY no"))
+
+
 def open_session(connection: apsw.Connection, channel: Channel) -> str | None:
     """Return the id of a channel's open session, or none (M6)."""
     sql = "SELECT id FROM sessions WHERE chatbot_id = ? AND channel_id = ? AND state = 'open'"

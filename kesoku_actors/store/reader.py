@@ -41,6 +41,10 @@ class Reader:
         """Return sessions that are not wiped, the one last active first."""
         return await self._read(queries.sessions, limit, chatbot_id)
 
+    async def closed_sessions(self) -> tuple[str, ...]:
+        """Return the sessions whose clear has not come to its end (M7)."""
+        return await self._read(queries.closed_sessions)
+
     async def open_session(self, channel: Channel) -> str | None:
         """Return the id of the channel's open session, or none (M6)."""
         return await self._read(queries.open_session, channel)

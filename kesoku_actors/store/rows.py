@@ -60,7 +60,7 @@ def to_json(value: Mapping[str, Any] | Iterable[Any]) -> str:
     """Return `value` as JSON. Raises `InvalidMessage` for what is not JSON data (M1)."""
     try:
         return json.dumps(value, allow_nan=False, separators=(",", ":"))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise InvalidMessage(f"M1: metadata is JSON data: {error}") from None
 
 

@@ -53,12 +53,12 @@ def refused_untouched(path: Path, match: str) -> None:
 
 
 def test_t6_what_we_make_is_for_us_alone(tmp_path: Path):
-    path = tmp_path / "new" / "k.db"
+    path = tmp_path / "new" / "folder" / "k.db"
     with opening(path):
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
         assert set(modes) == {"k.db", "k.db-wal", "k.db-shm", "k.db.lock"}
         assert set(modes.values()) == {0o600}
-    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in list(path.parents)[:2]] == [0o700, 0o700]
 
 
 def test_the_ledger_names_the_migrations_carried_out_once(tmp_path: Path):

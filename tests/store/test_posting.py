@@ -129,16 +129,26 @@ async def test_a_message_for_an_unknown_session_is_refused_in_one_line(tmp_path:
 
 async def test_text_that_is_not_unicode_is_refused_alone(tmp_path: Path):
     async with living(tmp_path / "k.db") as home:
-        with pytest.raises(InvalidMessage, match="not Unicode"):
+        with pytest.raises(InvalidMessage, match=r"M1: a value cannot be stored.*surrogates"):
             await home.say("broken \ud800")
         assert (await home.say("whole")).content == "whole"
 
 
-@pytest.mark.parametrize("metadata", [{"n": float("nan")}, {"o": object()}])
+def nested(depth: int) -> object:
+    value: object = 0
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "metadata", [{"n": float("nan")}, {"o": object()}, {"deep": nested(100_000)}], ids=["nan", "object", "deep"]
+)
 async def test_metadata_that_is_not_json_is_refused(tmp_path: Path, metadata: dict[str, object]):
     async with living(tmp_path / "k.db") as home:
         with pytest.raises(InvalidMessage, match="M1"):
             await home.store.post(Post(id="p", inbound=inbound(metadata=metadata)))
+        assert (await home.say("whole")).seq == 1
 
 
 async def test_m8_the_last_seen_id_moves_with_the_message_stored_or_refused(tmp_path: Path):
