@@ -287,7 +287,7 @@ commands = st.lists(st.one_of(special, st.sampled_from(["a", "B", "1", "é", "ec
 )
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(commands)
 @example("'a'\\''b'")
 @example('"\\$\\`\\"\\\\\\a"')

@@ -13,7 +13,7 @@ import trio
 from kesoku_actors.protocol import Outcome
 from kesoku_actors.tools import Settled, Started, ToolOptions
 from kesoku_actors.tools.shell import ShellOptions, ShellPolicy, clean_environment, shell_tool
-from kesoku_actors.tools.shell.process_table import belonging, process
+from kesoku_actors.tools.shell.process_table import Family, process, start_time
 from tests.tools.journals import bench, call
 
 
@@ -37,25 +37,36 @@ def shell(tmp_path: Path):
 
 run = partial(call, name="run_shell_command")
 
+# Processes are found by their call's id, on the whole machine: another run of these tests must have other ids.
+A, B = f"a.{os.getpid()}", f"b.{os.getpid()}"
+
+
+def belonging(pid: int | None, call_id: str):
+    return Family(leader=pid, call_id=call_id).members()
+
+
+def numbered(n: int) -> str:
+    return f"{n}.{os.getpid()}"
+
 
 async def test_what_a_command_prints_and_how_it_ended_reach_the_model(shell):
     async with shell() as made:
-        made.start(run("a", command="echo out; echo err >&2; exit 3"))
-        await made.heard(Settled, "a")
-    staged = made.outcome("a")
+        made.start(run(A, command="echo out; echo err >&2; exit 3"))
+        await made.heard(Settled, A)
+    staged = made.outcome(A)
     assert staged.outcome is Outcome.ERROR
     assert re.fullmatch(r"out\nerr\n\[exit status 3, \d+\.\d s\]", staged.content)
     assert staged.metadata["exit_status"] == 3
-    pid, start = made.journal.processes["a"]
+    pid, start = made.journal.processes[A]
     assert pid > 0
     assert start
 
 
 async def test_a_command_runs_in_the_workspace_without_input_and_knows_nothing_of_ours(shell, tmp_path):
     async with shell() as made:
-        made.start(run("a", command="pwd; cat; umask; env"))
-        await made.heard(Settled, "a")
-    printed = made.outcome("a").content
+        made.start(run(A, command="pwd; cat; umask; env"))
+        await made.heard(Settled, A)
+    printed = made.outcome(A).content
     assert printed.startswith(f"{tmp_path}\n0077\n")
     names = {line.split("=")[0] for line in printed.splitlines() if "=" in line}
     assert names <= {"PATH", "TERM", "GIVEN", "KESOKU_CALL", "PWD", "OLDPWD", "SHLVL", "_"}
@@ -65,9 +76,9 @@ async def test_a_command_runs_in_the_workspace_without_input_and_knows_nothing_o
 async def test_a_child_in_the_background_holds_nothing_and_is_named(shell):
     async with shell() as made:
         with trio.fail_after(20):
-            made.start(run("a", command="sleep 600 & echo hi"))
-            await made.heard(Settled, "a")
-        staged = made.outcome("a")
+            made.start(run(A, command="sleep 600 & echo hi"))
+            await made.heard(Settled, A)
+        staged = made.outcome(A)
         assert staged.outcome is Outcome.OK
         (survivor,) = staged.metadata["survivors"]
         os.kill(survivor["pid"], 9)
@@ -81,9 +92,9 @@ async def test_a_flood_is_cut_and_costs_no_memory(shell, tmp_path):
 
     before = resident()
     async with shell() as made:
-        made.start(run("a", command="echo first; yes | head -c 200M; echo last"))
-        await made.heard(Settled, "a")
-    staged = made.outcome("a")
+        made.start(run(A, command="echo first; yes | head -c 200M; echo last"))
+        await made.heard(Settled, A)
+    staged = made.outcome(A)
     assert staged.metadata["output_bytes"] == 200 * 2**20 + len("first\nlast\n")
     assert staged.content.startswith("first\ny\n")
     assert "last\n[exit status 0" in staged.content
@@ -94,11 +105,11 @@ async def test_a_flood_is_cut_and_costs_no_memory(shell, tmp_path):
 
 async def test_a_flood_that_ignores_the_polite_request_and_forks_is_ended_at_its_deadline(shell):
     async with shell(deadline_s=0.5) as made:
-        made.start(run("a", command="trap '' TERM; echo begun; yes & yes & (setsid yes &) ; yes"))
-        await made.heard(Settled, "a")
-        pid, _start = made.journal.processes["a"]
-        assert belonging(pid, "a") == ()
-    staged = made.outcome("a")
+        made.start(run(A, command="trap '' TERM; echo begun; yes & yes & (setsid yes &) ; yes"))
+        await made.heard(Settled, A)
+        pid, _start = made.journal.processes[A]
+        assert belonging(pid, A) == ()
+    staged = made.outcome(A)
     assert (staged.outcome, staged.metadata["reason"]) == (Outcome.ERROR, "deadline")
     assert staged.content.startswith("begun\ny\n")
     assert staged.content.endswith("\n[ended at its deadline of 0.5 s]")
@@ -107,39 +118,41 @@ async def test_a_flood_that_ignores_the_polite_request_and_forks_is_ended_at_its
 
 async def test_bytes_that_are_no_text_are_stored_as_valid_text_that_controls_nothing(shell):
     async with shell() as made:
-        made.start(run("a", command=r"printf 'a\0b\377\303\050\033[2J\033]0;t\007one\rtwo'"))
-        await made.heard(Settled, "a")
-    assert made.outcome("a").content.startswith("a\\x00b\ufffd\ufffd(one\ntwo\n[exit status 0")
+        made.start(run(A, command=r"printf 'a\0b\377\303\050\033[2J\033]0;t\007one\rtwo'"))
+        await made.heard(Settled, A)
+    assert made.outcome(A).content.startswith("a\\x00b\ufffd\ufffd(one\ntwo\n[exit status 0")
 
 
 async def test_a_command_that_makes_another_of_itself_again_and_again_is_ended_by_force(shell, tmp_path):
     os.mkfifo(tmp_path / "third")
-    (tmp_path / "chain").write_text("[ $1 = 3 ] && echo up > third; sleep 0.02; setsid sh chain $(($1 + 1)) &")
+    (tmp_path / "chain").write_text(
+        "[ $1 = 3 ] && echo up > third; [ $1 = 900 ] && exit; sleep 0.02; setsid sh chain $(($1 + 1)) &"
+    )
     async with shell() as made:
-        made.start(run("a", command="trap '' TERM; sh chain 0; sleep 600"))
+        made.start(run(A, command="trap '' TERM; sh chain 0; sleep 600"))
         await trio.Path(tmp_path / "third").read_text()
-        made.tools.end(["a"])
-        await made.heard(Settled, "a")
-        pid, _start = made.journal.processes["a"]
-        assert belonging(pid, "a") == ()
-    assert made.outcome("a").metadata["survivors"] == []
+        made.tools.end([A])
+        await made.heard(Settled, A)
+        pid, _start = made.journal.processes[A]
+        assert belonging(pid, A) == ()
+    assert made.outcome(A).metadata["survivors"] == []
 
 
 async def test_a_command_ended_by_its_own_signal_says_so(shell):
     async with shell() as made:
-        made.start(run("a", command="echo x; kill -9 $$"))
-        await made.heard(Settled, "a")
-    assert made.outcome("a").metadata["signal"] == 9
-    assert re.fullmatch(r"x\n\[ended by signal 9, \d+\.\d s\]", made.outcome("a").content)
+        made.start(run(B, command="echo x; kill -9 $$"))
+        await made.heard(Settled, B)
+    assert made.outcome(B).metadata["signal"] == 9
+    assert re.fullmatch(r"x\n\[ended by signal 9, \d+\.\d s\]", made.outcome(B).content)
 
 
 async def test_the_deadline_ends_a_group_that_ignores_the_polite_request(shell):
     async with shell(deadline_s=0.5) as made:
-        made.start(run("a", command="trap '' TERM; (trap '' TERM; sleep 600) & echo begun; sleep 600"))
-        await made.heard(Settled, "a")
-        pid, _start = made.journal.processes["a"]
-        assert belonging(pid, "a") == ()
-    staged = made.outcome("a")
+        made.start(run(A, command="trap '' TERM; (trap '' TERM; sleep 600) & echo begun; sleep 600"))
+        await made.heard(Settled, A)
+        pid, _start = made.journal.processes[A]
+        assert belonging(pid, A) == ()
+    staged = made.outcome(A)
     assert staged.outcome is Outcome.ERROR
     assert staged.metadata["reason"] == "deadline"
     assert staged.content == "begun\n[ended at its deadline of 0.5 s]"
@@ -148,49 +161,49 @@ async def test_the_deadline_ends_a_group_that_ignores_the_polite_request(shell):
 async def test_force_reaches_a_child_that_left_session_and_parent(shell, tmp_path):
     async with shell() as made:
         os.mkfifo(tmp_path / "escaped")  # opening it waits for the other side
-        made.start(run("a", command="setsid sh -c 'setsid sleep 600 & echo $! > escaped' ; sleep 600"))
-        await made.heard(Started, "a")
+        made.start(run(A, command="setsid sh -c 'setsid sleep 600 & echo $! > escaped' ; sleep 600"))
+        await made.heard(Started, A)
         escaped = int(await trio.Path(tmp_path / "escaped").read_text())
         assert process(escaped) is not None
-        made.tools.end(["a"])
-        await made.heard(Settled, "a")
+        made.tools.end([A])
+        await made.heard(Settled, A)
         assert process(escaped) is None
-    assert made.outcome("a").outcome is Outcome.INTERRUPTED
+    assert made.outcome(A).outcome is Outcome.INTERRUPTED
 
 
 async def test_the_program_s_end_leaves_no_child(shell):
     async with shell(shutdown_grace_s=0.0) as made:
-        made.start(*(run(f"c{n}", command="sleep 600 & sleep 600") for n in range(4)))
-        await made.heard(Started, *(f"c{n}" for n in range(4)))
+        made.start(*(run(numbered(n), command="sleep 600 & sleep 600") for n in range(4)))
+        await made.heard(Started, *(numbered(n) for n in range(4)))
         for n in range(4):
-            await made.journal.process_of(f"c{n}")
-    assert {made.outcome(f"c{n}").outcome for n in range(4)} == {Outcome.INTERRUPTED}
+            await made.journal.process_of(numbered(n))
+    assert {made.outcome(numbered(n)).outcome for n in range(4)} == {Outcome.INTERRUPTED}
     assert [belonging(pid, id) for id, (pid, _) in made.journal.processes.items()] == [()] * 4
 
 
 async def test_fifty_commands_that_took_too_long_leave_no_zombie_and_no_child(shell):
     async with shell(deadline_s=0.3) as made:
-        made.start(*(run(f"c{n}", command="sleep 600 | sleep 600") for n in range(50)), parallel=25)
-        await made.heard(Settled, *(f"c{n}" for n in range(50)))
-        assert len(made.journal.processes) == 50
-        states = [(Path("/proc") / str(pid) / "stat").exists() for pid, _start in made.journal.processes.values()]
-    assert states == [False] * 50
-    assert [one for n in range(50) for one in belonging(None, f"c{n}")] == []
+        made.start(*(run(numbered(n), command="sleep 600 | sleep 600") for n in range(50)), parallel=25)
+        await made.heard(Settled, *(numbered(n) for n in range(50)))
+        assert made.journal.processes
+        pids = [pid for pid, _start in made.journal.processes.values()]
+    assert [pid for pid in pids if start_time(pid) is not None] == []
+    assert [one for n in range(50) for one in belonging(None, numbered(n))] == []
 
 
 async def test_a_program_that_is_not_there_is_an_error_that_names_it(shell):
     async with shell(mode="allowlist", allowed=(".+",)) as made:
-        made.start(run("a", command="no-such-program --now"))
-        await made.heard(Settled, "a")
-    assert made.outcome("a").outcome is Outcome.ERROR
-    assert "no-such-program" in made.outcome("a").content
+        made.start(run(A, command="no-such-program --now"))
+        await made.heard(Settled, A)
+    assert made.outcome(A).outcome is Outcome.ERROR
+    assert "no-such-program" in made.outcome(A).content
 
 
 async def test_a_refused_command_is_never_started(shell, tmp_path):
     async with shell(mode="allowlist", allowed=(r"^(echo|touch)(\s|$)",)) as made:
-        made.start(run("a", command="echo ok; touch canary"), run("b", command="touch 'plain canary'"))
-        await made.heard(Settled, "a", "b")
-    assert made.outcome("a").outcome is Outcome.ERROR
-    assert "';'" in made.outcome("a").content
-    assert made.journal.processes.keys() == {"b"}
+        made.start(run(A, command="echo ok; touch canary"), run(B, command="touch 'plain canary'"))
+        await made.heard(Settled, A, B)
+    assert made.outcome(A).outcome is Outcome.ERROR
+    assert "';'" in made.outcome(A).content
+    assert made.journal.processes.keys() == {B}
     assert [path.name for path in tmp_path.iterdir()] == ["plain canary"]

@@ -15,6 +15,11 @@ from kesoku_actors.tools.shell import end_survivors
 from kesoku_actors.tools.shell.process_table import CALL_VARIABLE, process, start_time
 
 
+def ours(call_id: str) -> str:
+    """An id that no other run of these tests has: a mark is looked for on the whole machine."""
+    return f"{call_id}.{os.getpid()}"
+
+
 @pytest.fixture
 async def orphan():
     """Commands as a dead program left them, each in a session of its own and at work."""
@@ -24,7 +29,7 @@ async def orphan():
             ["sh", "-c", script],
             start_new_session=True,
             stdout=subprocess.PIPE,
-            env={"PATH": "/usr/bin:/bin", CALL_VARIABLE: call_id},
+            env={"PATH": "/usr/bin:/bin", CALL_VARIABLE: ours(call_id)},
         )
         spawned.append(started)
         await started.stdout.receive_some()
@@ -40,7 +45,7 @@ async def orphan():
 
 
 def dead(pid: int | None, start: float | None, call_id: str = "lost") -> DeadCall:
-    return DeadCall(call_id=call_id, session_id="s", pid=pid, process_start=start)
+    return DeadCall(call_id=ours(call_id), session_id="s", pid=pid, process_start=start)
 
 
 async def test_a_survivor_is_ended_with_all_that_belongs_to_it(orphan):
@@ -62,7 +67,7 @@ async def test_survivors_of_many_calls_are_ended_together_and_told_in_order(orph
     left = {id: await orphan("trap '' TERM; echo up; sleep 600; :", call_id=id) for id in ("a", "b", "c")}
     calls = [dead(one.pid, start_time(one.pid), id) for id, one in left.items()]
     found = await end_survivors([*calls, dead(None, None, "none")], grace_s=0.1)
-    assert [one.call_id for one in found] == ["a", "b", "c"]
+    assert [one.call_id for one in found] == [ours("a"), ours("b"), ours("c")]
     assert all(process(one.pid) is None for one in left.values())
 
 

@@ -1,56 +1,80 @@
-"""The end of a set of processes: TERM, a grace, KILL, until the kernel's table holds none of them.
+"""The end of a command's processes: TERM, a grace, KILL, until the kernel's table holds none of them.
 
-The set is read again at every look, because processes make others while they end. A group is signalled as a group where
-its leader is known to be ours, which reaches what was born since the look; whoever left it is signalled alone. The
-table is read in a thread: on a machine with many processes that takes longer than an event loop may stand still.
+They are looked up again each time, because processes make others while they end. A group is signalled as a group where
+its leader is known to be ours, which reaches what was born since the look; whoever left it is signalled alone, the
+newest first, before it can leave another one behind. The table is read in a thread: on a machine with many processes
+that takes longer than an event loop may stand still.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Final
 
 import trio
 
-from kesoku_actors.tools.shell.process_table import Process, process
+from kesoku_actors.tools.shell.process_table import Family, Process, process
 
 END_GRACE_S: Final = 1.0
 """Between TERM and KILL."""
-_LOOK_S: Final = 0.02
-_KILL_ROUNDS: Final = 50
+_KILL_S: Final = 2.0
+"""How long what goes on making new processes is hunted."""
+_FIRST_PAUSE_S: Final = 0.005
+_LONGEST_PAUSE_S: Final = 0.1
 
-Members = Callable[[], tuple[Process, ...]]
 
-
-async def end_all(members: Members, *, grace_s: float = END_GRACE_S) -> tuple[Process, ...]:
-    """End what `members` finds and return what could not be ended; it takes `grace_s` and about a second at most."""
-    _signal_all(await look(members), signal.SIGTERM)
+async def end_all(family: Family, *, grace_s: float = END_GRACE_S) -> tuple[Process, ...]:
+    """End `family` and return what of it could not be ended; it takes `grace_s` and about two seconds at most."""
+    await trio.to_thread.run_sync(_ask, family)
     with trio.move_on_after(grace_s):
-        while await look(members):  # noqa: ASYNC110  the kernel tells nobody that a group is empty
-            await trio.sleep(_LOOK_S)
-    for _ in range(_KILL_ROUNDS):  # a fork bomb makes new ones while the old ones die
-        left = await look(members)
-        if not left:
-            return ()
-        _signal_all(left, signal.SIGKILL)
-        await trio.sleep(_LOOK_S)
-    return await look(members)
+        for pause_s in _pauses():  # the kernel tells nobody that a group is empty
+            if not await living(family):
+                break
+            await trio.sleep(pause_s)
+    with trio.move_on_after(_KILL_S):
+        for pause_s in _pauses():
+            if not await trio.to_thread.run_sync(_kill, family):
+                return ()
+            await trio.sleep(pause_s)
+    return await living(family)
 
 
-async def look(members: Members) -> tuple[Process, ...]:
-    """Return what `members` finds now."""
-    return await trio.to_thread.run_sync(members)
+async def living(family: Family) -> tuple[Process, ...]:
+    """Return those of `family` that live."""
+    return await trio.to_thread.run_sync(family.members)
+
+
+def _pauses() -> Iterator[float]:
+    pause_s = _FIRST_PAUSE_S
+    while True:
+        yield pause_s
+        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+
+def _ask(family: Family) -> None:
+    """Send TERM to all that live, once: to many programs a second one means that they need not tidy up."""
+    _signal_all(family.members(), signal.SIGTERM)
+
+
+def _kill(family: Family) -> tuple[Process, ...]:
+    """Send KILL to all that live and return them; groups as a whole first, so that no shell tells of its children."""
+    found = family.members()
+    _signal_all(found, signal.SIGKILL)
+    for pid in family.newest_marked():
+        send(os.kill, pid, signal.SIGKILL)
+    return found
 
 
 def _signal_all(members: tuple[Process, ...], number: signal.Signals) -> None:
     ours = {member.pid for member in members}
-    for group in {member.group for member in members if member.group in ours or member.group == member.session}:
+    groups = {member.group for member in members if member.group in ours or member.group == member.session}
+    for group in groups:
         send(os.killpg, group, number)
     for member in members:
-        now = process(member.pid)
+        now = process(member.pid) if member.group not in groups else None
         if now is not None and now.start == member.start:
             send(os.kill, member.pid, number)
 

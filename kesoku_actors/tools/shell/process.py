@@ -14,7 +14,6 @@ import os
 import signal
 import subprocess
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -23,8 +22,8 @@ from attrs import define, frozen
 
 from kesoku_actors.tools.output import Capture
 from kesoku_actors.tools.shell import process_table
-from kesoku_actors.tools.shell.ending import END_GRACE_S, Members, end_all, look, send
-from kesoku_actors.tools.shell.process_table import Process
+from kesoku_actors.tools.shell.ending import END_GRACE_S, end_all, living, send
+from kesoku_actors.tools.shell.process_table import Family, Process
 
 _CHUNK: Final = 64 * 1024
 _DRAIN_CHUNKS: Final = 64
@@ -85,7 +84,7 @@ async def run(command: Command, record: Record, announce: Announce, spawn: Spawn
         process = await spawn(command)
     assert process.stdout is not None
     output = process.stdout
-    members = partial(process_table.belonging, process.pid, command.call_id)
+    family = Family(leader=process.pid, call_id=command.call_id)
     try:
         async with trio.open_nursery() as nursery:
             reading = trio.CancelScope()
@@ -96,26 +95,30 @@ async def run(command: Command, record: Record, announce: Announce, spawn: Spawn
     finally:
         with trio.CancelScope(shield=True):
             if process.returncode is None:
-                await _end(process, members, command.end_grace_s)
+                record.living = await _end(process, family, command.end_grace_s)
+            else:
+                record.living = await living(family)
             _drain(output, record.output)
             await output.aclose()
-            record.living = await look(members)
     status = process.returncode
     assert status is not None
     return Ended(exit_status=status if status >= 0 else None, signal=-status if status < 0 else None)
 
 
-async def _end(process: trio.Process, members: Members, grace_s: float) -> None:
-    """End the process with all that belongs to it; the caller shields. It takes two graces and a second at most."""
-    if not await look(members):  # it has just ended by itself, or this machine has no table of processes to look into
+async def _end(process: trio.Process, family: Family, grace_s: float) -> tuple[Process, ...]:
+    """End the process with all that belongs to it, and return what could not be ended; the caller shields.
+
+    It takes two graces and two seconds at most.
+    """
+    if process_table.start_time(process.pid) is None:  # this machine has no table of processes to look into
         send(os.killpg, process.pid, signal.SIGTERM)
         with trio.move_on_after(grace_s):
             await process.wait()
-            return
         send(os.killpg, process.pid, signal.SIGKILL)
-    await end_all(members, grace_s=grace_s)
+    left = await end_all(family, grace_s=grace_s)
     with trio.move_on_after(grace_s):
         await process.wait()
+    return left
 
 
 async def _read(output: trio.abc.ReceiveStream, capture: Capture, scope: trio.CancelScope) -> None:

@@ -62,25 +62,46 @@ def _look_up(pid: int) -> tuple[Process, str] | None:
     return numbers, state
 
 
-def belonging(pid: int | None, call_id: str) -> tuple[Process, ...]:
-    """Return the living processes of a command, its leader first: its session, what bears its mark, their descendants.
+@frozen(kw_only=True)
+class Family:
+    """The processes of one command: its session, what bears its mark, and the descendants of these."""
 
-    Without a `pid` the mark alone tells.
-    """
-    table = {found.pid: found for found in _all()}
-    members = {found.pid for found in table.values() if found.session == pid or found.pid == pid}
-    members |= {candidate for candidate in table if _is_marked(candidate, call_id)}
-    members.discard(os.getpid())  # we bear a mark ourselves when a command of another program started us
-    members |= _descendants(members, table)
-    return tuple(table[member] for member in sorted(members, key=lambda member: (member != pid, member)))
+    leader: int | None
+    """The command's own pid, which is its session; without one the mark alone tells."""
+    call_id: str
+
+    def members(self) -> tuple[Process, ...]:
+        """Return those that live, the leader first."""
+        table = {found.pid: found for found in _all()}
+        members = {found.pid for found in table.values() if self.leader in (found.session, found.pid)}
+        members |= {pid for pid in table if self._marks(pid)}
+        members.discard(os.getpid())  # we bear a mark ourselves when a command of another program started us
+        members |= _descendants(members, table)
+        return tuple(table[member] for member in sorted(members, key=lambda member: (member != self.leader, member)))
+
+    def newest_marked(self) -> Iterator[int]:
+        """Yield those that bear the mark, newest first and each as soon as it is found: it may be about to leave."""
+        for pid in sorted(_pids(), reverse=True):
+            if pid != os.getpid() and self._marks(pid):
+                yield pid
+
+    def _marks(self, pid: int) -> bool:
+        try:
+            environment = (_PROC / str(pid) / "environ").read_bytes()
+        except OSError:
+            return False
+        return f"{CALL_VARIABLE}={self.call_id}".encode() in environment.split(b"\0")
+
+
+def _pids() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir(_PROC) if name.isdecimal()]
+    except OSError:
+        return []
 
 
 def _all() -> Iterator[Process]:
-    try:
-        pids = [int(name) for name in os.listdir(_PROC) if name.isdecimal()]
-    except OSError:
-        return
-    for pid in pids:
+    for pid in _pids():
         if (found := process(pid)) is not None:
             yield found
 
@@ -97,11 +118,3 @@ def _descendants(roots: set[int], table: Mapping[int, Process]) -> set[int]:
                 seen.add(child)
                 waiting.append(child)
     return seen
-
-
-def _is_marked(pid: int, call_id: str) -> bool:
-    try:
-        environment = (_PROC / str(pid) / "environ").read_bytes()
-    except OSError:
-        return False
-    return f"{CALL_VARIABLE}={call_id}".encode() in environment.split(b"\0")

@@ -7,15 +7,14 @@ the call: the mark is found too where the program died before it could store the
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from typing import Protocol
 
 import trio
 from attrs import frozen
 
 from kesoku_actors.tools.shell import process_table
-from kesoku_actors.tools.shell.ending import END_GRACE_S, end_all, look
-from kesoku_actors.tools.shell.process_table import Process
+from kesoku_actors.tools.shell.ending import END_GRACE_S, end_all, living
+from kesoku_actors.tools.shell.process_table import Family, Process
 
 
 class DeadCall(Protocol):
@@ -56,16 +55,10 @@ async def end_survivors(calls: Iterable[DeadCall], *, grace_s: float = END_GRACE
 
 
 async def _end_one(call: DeadCall, grace_s: float, found: dict[str, Survivors]) -> None:
-    members = partial(_members, call)
-    if before := await look(members):
-        left = await end_all(members, grace_s=grace_s)
+    is_the_same = call.pid is not None and process_table.start_time(call.pid) == call.process_start
+    family = Family(leader=call.pid if is_the_same else None, call_id=call.call_id)
+    if before := await living(family):
+        left = await end_all(family, grace_s=grace_s)
         remaining = {one.pid for one in left}
         ended = tuple(one for one in before if one.pid not in remaining)
         found[call.call_id] = Survivors(call_id=call.call_id, ended=ended, left=left)
-
-
-def _members(call: DeadCall) -> tuple[Process, ...]:
-    """What of the call lives: its pid counts while its start time is the stored one, its mark always."""
-    if call.pid is not None and process_table.start_time(call.pid) == call.process_start:
-        return process_table.belonging(call.pid, call.call_id)
-    return process_table.belonging(None, call.call_id)
