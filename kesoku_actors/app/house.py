@@ -12,7 +12,8 @@
         |-- gateway     the broadcaster
         |-- agents      one_for_all: each start is a new epoch, and no worker outlives its dispatcher's
         |   |-- workers     dynamic
-        |   `-- dispatcher
+        |   |-- dispatcher
+        |   `-- janitor     finishes clears
         `-- edges       one_for_one: adapters and servers
 """
 
@@ -33,7 +34,17 @@ from kesoku_actors.llm.gate import provider_actor
 from kesoku_actors.log import Logger
 from kesoku_actors.prompt import PromptLayer
 from kesoku_actors.protocol import Channel
-from kesoku_actors.session import Brain, DispatcherParts, Exits, TurnLimits, WorkerParts, dispatcher
+from kesoku_actors.session import (
+    Brain,
+    DispatcherParts,
+    Exits,
+    Folders,
+    JanitorParts,
+    TurnLimits,
+    WorkerParts,
+    dispatcher,
+    janitor,
+)
 from kesoku_actors.session.vocabulary import Effect, Event
 from kesoku_actors.store import (
     Command,
@@ -78,6 +89,10 @@ class Plan:
     end_survivors: Callable[[Sequence[DeadCall]], Awaitable[None]]
     edges: EdgesFor = lambda _gateway: ()
     provider_children: tuple[ChildSpec, ...] = ()
+    folders: Folders
+    """Where cleared sessions' folders go."""
+    probe: Callable[[str], None] = lambda _point: None
+    """Told the names of the points where a crash matters; does nothing in production."""
     grace_s: float = 180.0
     """What started tools get to finish when the program stops (C7)."""
     record: Callable[[str, Event, tuple[Effect, ...]], None] | None = None
@@ -133,6 +148,7 @@ def build_house(plan: Plan) -> House:
         end_survivors=plan.end_survivors,
         grace_s=plan.grace_s + STAGING_S,
     )
+    janitor_parts = JanitorParts(gateway=gateway, folders=plan.folders, log=log, probe=plan.probe)
     gates = tuple(
         ChildSpec(id=brain.gate.name, start=partial(provider_actor, gate=brain.gate), mailbox=brain.gate.mailbox)
         for brain in plan.brains
@@ -143,6 +159,7 @@ def build_house(plan: Plan) -> House:
         children=(
             DynamicSpec(id="workers", dynamic=workers, fatal=HOPELESS),
             ChildSpec(id="dispatcher", start=partial(dispatcher, parts=dispatcher_parts), fatal=HOPELESS),
+            ChildSpec(id="janitor", start=partial(janitor, parts=janitor_parts), fatal=HOPELESS),
         ),
     )
     broker = SupervisorSpec(

@@ -10,6 +10,7 @@ from kesoku_actors.actors import ChildSpec
 from kesoku_actors.app.house import EdgesFor, Plan
 from kesoku_actors.app.sections import Shell
 from kesoku_actors.app.settings import Settings
+from kesoku_actors.app.workspaces import SessionFolders
 from kesoku_actors.clock import World
 from kesoku_actors.llm.gate import ProviderGate
 from kesoku_actors.llm.port import Provider
@@ -45,6 +46,8 @@ def plan_run(
     return Plan(
         store=store_options(settings, log, probe),
         sessions_dir=settings.workspace.sessions_dir,
+        folders=SessionFolders(sessions_dir=settings.workspace.sessions_dir),
+        probe=probe,
         world=world,
         log=log,
         brains=(brain,),

@@ -1,8 +1,16 @@
-"""The folder of a session (M6): named by the session's own id, never by anything from outside."""
+"""The folders of sessions (M6): named by the session's own id, never by anything from outside.
+
+A cleared session's folder is renamed into `.trash` beside it before anything of it is deleted (M7).
+"""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+
+import trio
+from attrs import frozen
 
 from kesoku_actors.clock import ID_LENGTH
 from kesoku_actors.errors import NotFound
@@ -20,3 +28,38 @@ def workspace_folder(sessions_dir: Path, session_id: str) -> Path:
         sessions_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
     return folder
+
+
+InThread = Callable[[Callable[[], None]], Awaitable[None]]
+
+
+async def in_thread(call: Callable[[], None]) -> None:
+    """Run what waits for a disk beside the event loop."""
+    await trio.to_thread.run_sync(call)
+
+
+@frozen(kw_only=True)
+class SessionFolders:
+    """Implements `kesoku_actors.session.Folders` on a disk."""
+
+    sessions_dir: Path
+    run: InThread = in_thread
+
+    async def discard(self, session_id: str) -> None:
+        """Move the session's folder into the trash; nothing happens when it has none."""
+        await self.run(lambda: self._discard(session_id))
+
+    async def sweep(self) -> None:
+        """Delete the trash, and what cannot be deleted next time."""
+        if self._trash.exists():
+            await self.run(lambda: shutil.rmtree(self._trash, ignore_errors=True))
+
+    @property
+    def _trash(self) -> Path:
+        return self.sessions_dir / ".trash"
+
+    def _discard(self, session_id: str) -> None:
+        folder = self.sessions_dir / session_id
+        if folder.is_dir():
+            self._trash.mkdir(mode=0o700, exist_ok=True)
+            folder.rename(self._trash / session_id)

@@ -18,6 +18,8 @@ from kesoku_actors.gateway.filters import Filter
 from kesoku_actors.gateway.latches import Latches
 from kesoku_actors.gateway.subscriptions import Subscriptions, SubscriptionStatistics
 from kesoku_actors.protocol import (
+    Activity,
+    ActivityChanged,
     BusyMode,
     Channel,
     Event,
@@ -154,7 +156,9 @@ class Gateway:
 
     async def clear(self, session_id: str) -> Stop | NothingToStop:
         """Begin to clear a session (M7): it is closed, and what it holds is stopped."""
-        return await self.store.close_session(CloseSession(session_id=session_id))
+        stop = await self.store.close_session(CloseSession(session_id=session_id))
+        self.hint(ActivityChanged(session_id=session_id, activity=Activity.CLEARING), None)
+        return stop
 
     async def set_mode(self, channel: Channel, mode: BusyMode) -> BusyMode:
         """Change a channel's busy mode; what waits already is judged by the new one (I5)."""

@@ -5,10 +5,12 @@
 * `history`: what the model reads, in order, pure
 * `worker`: feeds the machine and performs its effects
 * `dispatcher`: starts one worker for each session that has work
+* `janitor`: finishes clears
 """
 
 from kesoku_actors.session.dispatcher import DispatcherParts, Exits, dispatcher
 from kesoku_actors.session.history import History
+from kesoku_actors.session.janitor import Folders, JanitorParts, janitor
 from kesoku_actors.session.turn import TurnLimits
 from kesoku_actors.session.worker import Brain, WorkerEnd, WorkerParts, worker
 
@@ -16,10 +18,13 @@ __all__ = [
     "Brain",
     "DispatcherParts",
     "Exits",
+    "Folders",
     "History",
+    "JanitorParts",
     "TurnLimits",
     "WorkerEnd",
     "WorkerParts",
     "dispatcher",
+    "janitor",
     "worker",
 ]

@@ -15,6 +15,7 @@ from attrs import define, evolve, field
 
 from kesoku_actors.actors import run_system
 from kesoku_actors.app.house import House, Plan, build_house
+from kesoku_actors.app.workspaces import SessionFolders
 from kesoku_actors.clock import Clock, seeded_world
 from kesoku_actors.gateway import Gateway
 from kesoku_actors.llm.gate import ProviderGate
@@ -29,6 +30,11 @@ from kesoku_actors.store import DeadCall, Durability, Posted, StoreOptions
 from kesoku_actors.tools import ToolRegistry
 
 ROOM = Channel(chatbot_id="test", channel_id="room")
+
+
+async def here_and_now(call: Callable[[], None]) -> None:
+    await trio.lowlevel.checkpoint()
+    call()
 
 
 async def no_survivors(_calls: Sequence[DeadCall]) -> None:
@@ -127,6 +133,7 @@ async def at_home(
     plan = Plan(
         store=StoreOptions(path=folder / "kesoku.db", durability=Durability.NORMAL),
         sessions_dir=folder / "sessions",
+        folders=SessionFolders(sessions_dir=folder / "sessions", run=here_and_now),
         world=seeded_world(seed, trio_clock()),
         log=log or Logger(sink=lambda _entry: None, wall=trio.current_time),
         brains=(brain,),
