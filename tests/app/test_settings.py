@@ -358,5 +358,5 @@ def test_any_document_is_accepted_or_refused_with_lines_that_hold_the_key(
     except ConfigError as error:
         for problem in str(error).removesuffix("\n").split(f"{path}:")[1:]:
             line, key = problem.split(": ")[:2]
-            last = [part for part in key.split(".") if "[" not in part][-1]
+            last = key.split(".")[-1].partition("[")[0]
             assert last in written[int(line) - 1] or "is missing" in problem
