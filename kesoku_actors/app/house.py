@@ -40,12 +40,12 @@ from kesoku_actors.session import (
     Exits,
     Folders,
     JanitorParts,
+    Recorded,
     TurnLimits,
     WorkerParts,
     dispatcher,
     janitor,
 )
-from kesoku_actors.session.vocabulary import Effect, Event
 from kesoku_actors.store import (
     Command,
     DeadCall,
@@ -95,7 +95,8 @@ class Plan:
     """Told the names of the points where a crash matters; does nothing in production."""
     grace_s: float = 180.0
     """What started tools get to finish when the program stops (C7)."""
-    record: Callable[[str, Event, tuple[Effect, ...]], None] | None = None
+    record: Callable[[Recorded], None] | None = None
+    """Hears what every worker does, for the live check."""
 
 
 @frozen(kw_only=True)

@@ -2,6 +2,7 @@
 
 * `vocabulary`: events and effects of the turn machine
 * `turn` (with `turn_*`): the machine itself, pure
+* `replay`: the live check of workers against the machine, pure
 * `history`: what the model reads, in order, pure
 * `worker`: feeds the machine and performs its effects
 * `dispatcher`: starts one worker for each session that has work
@@ -11,20 +12,24 @@
 from kesoku_actors.session.dispatcher import DispatcherParts, Exits, dispatcher
 from kesoku_actors.session.history import History
 from kesoku_actors.session.janitor import Folders, JanitorParts, janitor
+from kesoku_actors.session.replay import Difference, Recorded, first_difference
 from kesoku_actors.session.turn import TurnLimits
 from kesoku_actors.session.worker import Brain, WorkerEnd, WorkerParts, worker
 
 __all__ = [
     "Brain",
+    "Difference",
     "DispatcherParts",
     "Exits",
     "Folders",
     "History",
     "JanitorParts",
+    "Recorded",
     "TurnLimits",
     "WorkerEnd",
     "WorkerParts",
     "dispatcher",
+    "first_difference",
     "janitor",
     "worker",
 ]

@@ -35,6 +35,7 @@ from kesoku_actors.protocol import (
 from kesoku_actors.session import vocabulary as v
 from kesoku_actors.session.again import until_answered
 from kesoku_actors.session.history import History
+from kesoku_actors.session.replay import Recorded
 from kesoku_actors.session.turn import TurnLimits, begin, step
 from kesoku_actors.store import Committed, RegisterWorker, WorkerKey
 from kesoku_actors.tools import AwaitingApproval, Settled, Started, ToolCall, ToolEvent, ToolRegistry, Tools
@@ -66,7 +67,7 @@ class WorkerParts:
     parallel_tools: int
     world: World
     log: Logger
-    record: Callable[[str, v.Event, tuple[v.Effect, ...]], None] | None = None
+    record: Callable[[Recorded], None] | None = None
     """Hears every event and its effects, for the live check."""
 
 
@@ -154,7 +155,7 @@ async def worker(cell: Cell[None], *, key: WorkerKey, parts: WorkerParts, ended:
             while clean is None:
                 state, effects = step(state, event)
                 if parts.record is not None:
-                    parts.record(key.session_id, event, effects)
+                    parts.record(Recorded(key=key, event=event, effects=effects))
                 hands.tell(event)
                 for effect in effects:
                     if isinstance(effect, v.Finish):

@@ -23,9 +23,8 @@ from kesoku_actors.llm.scripted import Inference, Scenario, ScriptedModel
 from kesoku_actors.log import Logger
 from kesoku_actors.prompt import BUILT_IN
 from kesoku_actors.protocol import Changed, Channel, Event, Inbound, Message
-from kesoku_actors.session import Brain, TurnLimits
-from kesoku_actors.session.vocabulary import Effect, SetTimer
-from kesoku_actors.session.vocabulary import Event as MachineEvent
+from kesoku_actors.session import Brain, Recorded, TurnLimits, first_difference
+from kesoku_actors.session.vocabulary import SetTimer
 from kesoku_actors.store import DeadCall, Durability, Posted, StoreOptions
 from kesoku_actors.tools import ToolRegistry
 
@@ -52,7 +51,7 @@ class Home:
 
     house: House
     model: ScriptedModel
-    record: list[tuple[str, MachineEvent, tuple[Effect, ...]]] = field(factory=list)
+    record: list[Recorded] = field(factory=list)
     """Every event that workers took, and its effects."""
     channel: Channel = ROOM
     recorded: trio.Event = field(factory=trio.Event)
@@ -62,8 +61,8 @@ class Home:
     def gateway(self) -> Gateway:
         return self.house.gateway
 
-    def heard(self, what: tuple[str, MachineEvent, tuple[Effect, ...]]) -> None:
-        self.record.append(what)
+    def heard(self, recorded: Recorded) -> None:
+        self.record.append(recorded)
         self.recorded.set()
 
     async def say(self, content: str, **changes: Any) -> Message:
@@ -106,7 +105,8 @@ class Home:
 
     def timers(self) -> list[float]:
         """The backoffs so far, seconds."""
-        return [effect.delay_s for _, _, effects in self.record for effect in effects if isinstance(effect, SetTimer)]
+        effects = [effect for recorded in self.record for effect in recorded.effects]
+        return [effect.delay_s for effect in effects if isinstance(effect, SetTimer)]
 
     def prompts(self) -> list[list[str]]:
         """What each inference so far was asked, as texts."""
@@ -142,11 +142,13 @@ async def at_home(
         layers=BUILT_IN,
         limits=TurnLimits(),
         end_survivors=no_survivors,
-        record=lambda session, event, effects: home.heard((session, event, effects)),
+        record=lambda recorded: home.heard(recorded),
     )
     home = Home(house=build_house(evolve(plan, **changes)), model=model)
     async with run_system(home.house.spec):
         yield home
+    difference = first_difference(home.record, TurnLimits())
+    assert difference is None, f"live check: {difference}"
 
 
 def texts(rows: Sequence[Message]) -> list[str]:

@@ -82,7 +82,7 @@ async def test_one_slot_runs_a_batch_one_after_the_other(tmp_path: Path, autojum
 async def test_an_unknown_tool_is_an_error_result_and_the_turn_goes_on(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    script = [(Call(name="nonsense"), Call(name="echo", arguments={"text": 3})), (Say(text="Sorry."),)]
+    script = [(Call(name="nonsense"), Call(name="echo", arguments={"text": ["a"]})), (Say(text="Sorry."),)]
     async with at_home(tmp_path, script, tools=[echo]) as home:
         asked = await home.say("Do it.")
         assert (await home.ended(asked)).status is Status.PROCESSED
