@@ -32,16 +32,21 @@ class Header:
 
 
 def check_header(path: Path, file: BinaryIO) -> None:
-    """Raise `StoreDamaged` unless the file is empty, or a whole database of ours that is not newer than we are."""
+    """Raise `StoreDamaged` unless the file is empty, or a whole database of ours that is not newer than we are.
+
+    Beside a rollback journal the file may be half made: the power went while SQLite made the database, or gave it its
+    first page. SQLite takes that back before anything is read.
+    """
     size = os.fstat(file.fileno()).st_size
-    log = path.with_name(path.name + "-wal")
-    has_log = log.exists() and log.stat().st_size > 0
+    has_log, is_half_made = _has(path, "-wal"), _has(path, "-journal")
     if size == 0:
         if has_log:
             raise faults.damaged(path, "it is empty beside a write-ahead log")
         return
     raw = file.read(_BYTES)
     if len(raw) < _BYTES or raw[:16] != _MAGIC:
+        if is_half_made:
+            return
         raise StoreDamaged(f"{path} is not a database; it was left untouched: name another file in `db_path`")
     header = _parse(raw)
     if header.schema > SCHEMA:
@@ -51,8 +56,14 @@ def check_header(path: Path, file: BinaryIO) -> None:
     if header.schema and header.application_id != APPLICATION_ID:
         raise StoreDamaged(f"{path} is a database of another program; name another file in `db_path`")
     # Beside a log the file may be shorter than it says: a checkpoint writes its first page first.
-    if not has_log and size < header.pages * header.page_size:
+    if not has_log and not is_half_made and size < header.pages * header.page_size:
         raise faults.damaged(path, f"it has {size} bytes of {header.pages * header.page_size}")
+
+
+def _has(path: Path, suffix: str) -> bool:
+    """Whether there is a file of this name beside the database, with something in it."""
+    beside = path.with_name(path.name + suffix)
+    return beside.exists() and beside.stat().st_size > 0
 
 
 def _parse(raw: bytes) -> Header:

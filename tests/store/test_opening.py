@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import random
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import product
 from pathlib import Path
 
 import apsw
 import pytest
 
-from kesoku_actors.store import Durability, StoreDamaged, StoreInUse, StoreUnusable
+from kesoku_actors.harness import SURVIVALS, Disk, mounted, power_loss_at
+from kesoku_actors.store import Durability, StoreBusy, StoreDamaged, StoreInUse, StoreUnusable
 from kesoku_actors.store.access import connect_plainly
 from kesoku_actors.store.opening import OpenedStore, open_store
 from kesoku_actors.store.schema import SCHEMA
@@ -220,3 +223,25 @@ def test_c8_a_log_that_is_gone_after_an_unclean_end_is_told(tmp_path: Path):
 def test_an_orderly_end_leaves_one_file(tmp_path: Path):
     ended_in_order(tmp_path / "k.db")
     assert {file.name for file in tmp_path.iterdir()} == {"k.db", "k.db.lock"}
+
+
+def test_c8_a_power_loss_while_the_database_is_made_leaves_one_that_opens(tmp_path: Path):
+    def make(folder: Path, disk: Disk) -> None:
+        opened = open_store(
+            folder / "k.db", durability=Durability.FULL, connect=disk.connect, now=0.0, warn=lambda _text: None
+        )
+        with suppress(StoreBusy, apsw.IOError), opened as store:
+            store.end_in_order()
+
+    (tmp_path / "whole").mkdir()
+    with mounted("making") as disk:
+        make(tmp_path / "whole", disk)
+        changes = disk.changes
+    assert changes > 20
+    for number, survival in product(range(1, changes + 1), SURVIVALS):
+        folder = tmp_path / f"{number}-{survival.__name__}"
+        folder.mkdir()
+        with mounted(folder.name, script=power_loss_at(number)) as disk:
+            make(folder, disk)
+            disk.power_on(random.Random(number), survival)
+        ended_in_order(folder / "k.db")

@@ -1,0 +1,108 @@
+"""What a disk holds when the power comes back: pieces of files, and which of them survive. Pure.
+
+A file is its *durable* bytes and the *pieces* done to it since the last sync, in order. A written block is cut at
+sector boundaries, so that a torn write is simply one of whose sectors some survived. What survives a power loss is
+chosen per piece:
+
+* `NOTHING`: the disk had everything in its cache;
+* `EVERYTHING`: nothing was lost, as when only the process dies;
+* `PREFIX`: the disk wrote in order and stopped somewhere;
+* `SUBSET`: the disk wrote in any order: what came later may be there without what came before.
+
+Laws: what was durable and is not written over is there, whatever survives; pieces that survive are applied in the order
+in which they were done, because the cache above the disk holds only the newest content of a sector.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, assert_never
+
+from attrs import frozen
+
+SECTOR_BYTES: Final = 512
+
+Survival = Callable[[random.Random, int], Iterable[int]]
+"""Given how many pieces there are, returns in ascending order the numbers (from 0) of those that survive."""
+
+
+@frozen
+class Block:
+    """Bytes written at an offset; within one sector once it is cut."""
+
+    offset: int
+    data: bytes
+
+
+@frozen
+class Cut:
+    """The file was truncated to `size` bytes."""
+
+    size: int
+
+
+@frozen
+class Removal:
+    """The file's name was removed."""
+
+
+Piece = Block | Cut | Removal
+Image = bytes | None
+"""A file's content; none: there is no such file."""
+
+
+def sectors(block: Block, sector_bytes: int = SECTOR_BYTES) -> Iterator[Block]:
+    """Cut a written block at sector boundaries."""
+    begin, end = block.offset, block.offset + len(block.data)
+    while begin < end:
+        stop = min(end, (begin // sector_bytes + 1) * sector_bytes)
+        yield Block(begin, block.data[begin - block.offset : stop - block.offset])
+        begin = stop
+
+
+def applied(image: Image, pieces: Iterable[Piece]) -> Image:
+    """Return the content after `pieces`. What is skipped over reads as zeros; a write makes a file that is not there."""
+    content = None if image is None else bytearray(image)
+    for piece in pieces:
+        match piece:
+            case Block(offset=offset, data=data):
+                content = bytearray() if content is None else content
+                content.extend(bytes(max(0, offset - len(content))))
+                content[offset : offset + len(data)] = data
+            case Cut(size=size):
+                if content is not None:
+                    del content[size:]
+                    content.extend(bytes(size - len(content)))
+            case Removal():
+                content = None
+            case _:
+                assert_never(piece)
+    return None if content is None else bytes(content)
+
+
+def nothing(_rng: random.Random, _count: int) -> Iterable[int]:
+    """No piece survives."""
+    return ()
+
+
+def everything(_rng: random.Random, count: int) -> Iterable[int]:
+    """Every piece survives."""
+    return range(count)
+
+
+def prefix(rng: random.Random, count: int) -> Iterable[int]:
+    """The first few survive."""
+    return range(rng.randint(0, count))
+
+
+def subset(rng: random.Random, count: int) -> Iterable[int]:
+    """Each survives or not."""
+    return [number for number in range(count) if rng.random() < 0.5]
+
+
+NOTHING: Final[Survival] = nothing
+EVERYTHING: Final[Survival] = everything
+PREFIX: Final[Survival] = prefix
+SUBSET: Final[Survival] = subset
+SURVIVALS: Final = (NOTHING, EVERYTHING, PREFIX, SUBSET)
