@@ -57,9 +57,9 @@ def post(tx: Transaction, command: Post) -> PostReply:
         external_id=inbound.external_id,
     )
     _record(tx, command, message.id)
-    if inbound.role is Role.USER:
+    if inbound.role is Role.USER and not session.title:
         title = " ".join(inbound.content.split())[:_TITLE_CHARS]
-        tx.execute("UPDATE sessions SET title = ? WHERE no = ? AND title = ''", (title, session.no))
+        tx.execute("UPDATE sessions SET title = ? WHERE no = ?", (title, session.no))
     return Posted(message=message, is_new=True)
 
 

@@ -31,7 +31,7 @@ from kesoku_actors.store.port import Publication
 from kesoku_actors.store.rows import MESSAGE_COLUMNS, message_of, to_json
 from kesoku_actors.store.sql import Row, first, scalar, select
 
-_SESSION = "SELECT no, id, chatbot_id, channel_id, state, self_started, epoch, worker FROM sessions"
+_SESSION = "SELECT no, id, chatbot_id, channel_id, state, title, self_started, epoch, worker FROM sessions"
 _MESSAGE = f"SELECT {MESSAGE_COLUMNS} FROM messages m JOIN sessions s ON s.no = m.session_no WHERE m.id = ?"
 _INSERT = "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _ACTIVITY = "UPDATE sessions SET last_activity = max(last_activity, ?) WHERE no = ? RETURNING last_activity"
@@ -62,6 +62,7 @@ class Session:
     id: str
     channel: Channel
     state: SessionState
+    title: str
     self_started: int
     epoch: int | None
     worker: int | None
@@ -161,12 +162,13 @@ class Transaction:
         row = first(self.connection, f"{_SESSION} WHERE {where}", values)
         if row is None:
             return None
-        no, id, chatbot_id, channel_id, state, self_started, epoch, worker = row
+        no, id, chatbot_id, channel_id, state, title, self_started, epoch, worker = row
         return Session(
             no=no,
             id=id,
             channel=Channel(chatbot_id=chatbot_id, channel_id=channel_id),
             state=SessionState(state),
+            title=title,
             self_started=self_started,
             epoch=epoch,
             worker=worker,

@@ -6,14 +6,14 @@ import os
 import random
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 
 import apsw
 import pytest
 
-from kesoku_actors.harness import SURVIVALS, Disk, mounted, power_loss_at
+from kesoku_actors.harness import SURVIVALS, Disk, mounted, no_fault, power_loss_at
 from kesoku_actors.store import Durability, StoreBusy, StoreDamaged, StoreInUse, StoreUnusable
 from kesoku_actors.store.access import connect_plainly
 from kesoku_actors.store.opening import OpenedStore, open_store
@@ -227,11 +227,9 @@ def test_an_orderly_end_leaves_one_file(tmp_path: Path):
 
 def test_c8_a_power_loss_while_the_database_is_made_leaves_one_that_opens(tmp_path: Path):
     def make(folder: Path, disk: Disk) -> None:
-        opened = open_store(
-            folder / "k.db", durability=Durability.FULL, connect=disk.connect, now=0.0, warn=lambda _text: None
-        )
-        with suppress(StoreBusy, apsw.IOError), opened as store:
-            store.end_in_order()
+        path, connect = folder / "k.db", disk.connect
+        with open_store(path, durability=Durability.FULL, connect=connect, now=0.0, warn=lambda _text: None) as opened:
+            opened.end_in_order()
 
     (tmp_path / "whole").mkdir()
     with mounted("making") as disk:
@@ -242,6 +240,8 @@ def test_c8_a_power_loss_while_the_database_is_made_leaves_one_that_opens(tmp_pa
         folder = tmp_path / f"{number}-{survival.__name__}"
         folder.mkdir()
         with mounted(folder.name, script=power_loss_at(number)) as disk:
-            make(folder, disk)
+            with pytest.raises((StoreBusy, apsw.IOError)):
+                make(folder, disk)
             disk.power_on(random.Random(number), survival)
-        ended_in_order(folder / "k.db")
+            disk.script = no_fault
+            make(folder, disk)

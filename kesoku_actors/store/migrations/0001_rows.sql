@@ -57,7 +57,7 @@ CREATE TABLE messages (
 ) STRICT;
 CREATE UNIQUE INDEX messages_by_id ON messages (id);
 CREATE UNIQUE INDEX messages_by_rev ON messages (rev);
-CREATE INDEX messages_history ON messages (session_no, root_seq, place);
+CREATE INDEX messages_history ON messages (session_no, root_seq, place) WHERE root_seq IS NOT NULL;
 CREATE INDEX messages_open ON messages (session_no, seq) WHERE status IN ('pending_agent', 'processing');
 CREATE INDEX messages_leaving ON messages (seq) WHERE status = 'pending';
 
