@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Final
 
-from kesoku_actors.actors import ChildSpec
+import trio
+
+from kesoku_actors.actors import Cell, ChildSpec
 from kesoku_actors.app.house import EdgesFor, Plan
 from kesoku_actors.app.sections import Shell
 from kesoku_actors.app.settings import Settings
@@ -28,6 +32,9 @@ from kesoku_actors.tools.shell import (
     shell_tool,
     warnings,
 )
+
+CLOSE_S: Final = 2.0
+"""What closing a client's connections may take."""
 
 
 def plan_run(
@@ -115,15 +122,31 @@ def tool_warnings(settings: Settings) -> tuple[str, ...]:
 
 
 def provider_children(provider: Provider) -> tuple[ChildSpec, ...]:
-    """Return the actors that a provider needs beside its gate."""
-    if provider.name != "local":
-        return ()
-    from functools import partial
+    """Return the actors that a provider needs beside its gate. What it imports is imported already by the provider."""
+    match provider.name:
+        case "local":
+            from kesoku_actors.llm.local import LocalModel, local_actor
 
-    from kesoku_actors.llm.local import LocalModel, local_actor
+            assert isinstance(provider, LocalModel)
+            server = partial(local_actor, model=provider)
+            return (ChildSpec(id="local-server", start=server, mailbox=provider.mailbox),)
+        case "openai":
+            from kesoku_actors.llm.openai import OpenAIModel
 
-    assert isinstance(provider, LocalModel)
-    return (ChildSpec(id="local-server", start=partial(local_actor, model=provider), mailbox=provider.mailbox),)
+            assert isinstance(provider, OpenAIModel)
+            return (ChildSpec(id="openai-client", start=partial(_close_at_the_end, close=provider.aclose)),)
+        case _:
+            return ()
+
+
+async def _close_at_the_end(cell: Cell[None], *, close: Callable[[], Awaitable[None]]) -> None:
+    """Keep a client's connections open for as long as the run."""
+    cell.started()
+    try:
+        await cell.stopping.wait()
+    finally:
+        with trio.move_on_after(CLOSE_S, shield=True):
+            await close()
 
 
 async def _end_survivors(calls: Sequence[DeadCall], log: Logger) -> None:
