@@ -92,9 +92,11 @@ class Journal(Protocol):
 
     async def started(self, call_id: str) -> bool:
         """Record the start durably. False: the call may not start (settled or withdrawn meanwhile)."""
+        ...
 
     async def waiting(self, call_id: str, expires: float) -> bool:
         """Record that it waits for approval until `expires` (UTC seconds)."""
+        ...
 
     async def process(self, call_id: str, pid: int, process_start: float | None) -> None:
         """Record where it runs."""
@@ -103,6 +105,7 @@ class Journal(Protocol):
         self, call_id: str, outcome: Outcome, content: str, duration_s: float, metadata: Mapping[str, Any]
     ) -> bool:
         """Stage its outcome durably. False: another outcome was first and stands."""
+        ...
 
 
 @frozen(kw_only=True)

@@ -319,6 +319,15 @@ async def test_a_call_withdrawn_twice_while_the_store_is_away_settles_once(autoj
     ]
 
 
+async def test_a_withdrawn_call_that_was_never_queued_settles_once(autojump_clock):
+    async with bench([nap]) as made:
+        for _ in range(2):
+            made.tools.withdraw([call("a", "nap")], workspace=made.workspace)
+        await made.heard(Settled, "a")
+        assert made.tools.running("s") == ()
+    assert made.journal.facts == ["staged a interrupted", "Settled a"]
+
+
 async def test_an_unknown_id_is_no_fault(autojump_clock):
     async with bench([nap]) as made:
         made.tools.end(["nobody"])

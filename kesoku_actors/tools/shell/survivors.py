@@ -29,6 +29,7 @@ class DeadCall(Protocol):
     @property
     def process_start(self) -> float | None:
         """Clock ticks since boot."""
+        ...
 
 
 @frozen(kw_only=True)
