@@ -54,6 +54,8 @@ class Home:
     record: list[Recorded] = field(factory=list)
     """Every event that workers took, and its effects."""
     channel: Channel = ROOM
+    at_event: Callable[[object], None] = lambda _event: None
+    """Called in a worker's own task with each event it takes: raising there is a crash of the worker."""
     recorded: trio.Event = field(factory=trio.Event)
     """Set by the next event that a worker takes."""
 
@@ -63,6 +65,7 @@ class Home:
 
     def heard(self, recorded: Recorded) -> None:
         self.record.append(recorded)
+        self.at_event(recorded.event)
         self.recorded.set()
 
     async def say(self, content: str, **changes: Any) -> Message:
@@ -122,6 +125,7 @@ async def at_home(
     scenario: Scenario | None = None,
     seed: int = 1,
     log: Logger | None = None,
+    at_event: Callable[[object], None] = lambda _event: None,
     **changes: Any,
 ) -> AsyncIterator[Home]:
     """Run a daemon on the store in `folder`; a second run on the same folder is a restart."""
@@ -144,7 +148,7 @@ async def at_home(
         end_survivors=no_survivors,
         record=lambda recorded: home.heard(recorded),
     )
-    home = Home(house=build_house(evolve(plan, **changes)), model=model)
+    home = Home(house=build_house(evolve(plan, **changes)), model=model, at_event=at_event)
     async with run_system(home.house.spec):
         yield home
     difference = first_difference(home.record, TurnLimits())

@@ -1,0 +1,102 @@
+"""Crashes inside the process: a worker, the store, the broadcaster or the dispatcher dies; the turn goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import trio
+from attrs import define, field
+from trio.testing import MockClock
+
+from kesoku_actors.llm.scripted import Call, Say
+from kesoku_actors.protocol import CallState, Outcome, Reason, Status, Type
+from kesoku_actors.session.vocabulary import CommitStands, ToolStarted
+from kesoku_actors.store import Durability, StoreOptions
+from tests.paths.house import at_home, texts
+
+
+@define(eq=False)
+class Tool:
+    """A slow tool that counts its runs."""
+
+    runs: int = 0
+    ends: int = 0
+
+    async def slow(self, seconds: float) -> str:
+        """Wait, then say so."""
+        self.runs += 1
+        await trio.sleep(seconds)
+        self.ends += 1
+        return "waited"
+
+
+@define(eq=False)
+class Bomb:
+    """Raises at chosen points, so many times."""
+
+    times: int
+    goes_off: Callable[[object], bool]
+    blown: list[object] = field(factory=list)
+
+    def __call__(self, point: object) -> None:
+        if len(self.blown) < self.times and self.goes_off(point):
+            self.blown.append(point)
+            raise RuntimeError("a bug of ours")
+
+
+async def test_a_worker_that_dies_leaves_its_tool_running_and_the_next_one_waits_for_it(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    tool, bomb = Tool(), Bomb(times=1, goes_off=lambda event: isinstance(event, ToolStarted))
+    script = [(Call(name="slow", arguments={"seconds": 30.0}),), (Say(text="Done."),)]
+    async with at_home(tmp_path, script, tools=[tool.slow], at_event=bomb) as home:
+        begun = trio.current_time()
+        asked = await home.say("Build it.")
+        assert (await home.ended(asked)).status is Status.PROCESSED
+        assert 30 <= trio.current_time() - begun < 40
+        [result] = [row for row in await home.rows(asked.session_id) if row.type is Type.TOOL_RESULT]
+        assert result.metadata["outcome"] == Outcome.OK
+    assert (tool.runs, tool.ends, len(bomb.blown)) == (1, 1, 1)
+
+
+async def test_a_worker_that_dies_three_times_ends_the_turn_and_its_tool_and_the_session_goes_on(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    def poisoned(event: object) -> bool:
+        if isinstance(event, CommitStands):  # the claim of the turn that comes back
+            return any(call.state is CallState.STARTED for call in event.committed.open_calls)
+        return isinstance(event, ToolStarted)
+
+    tool, bomb = Tool(), Bomb(times=3, goes_off=poisoned)
+    script = [(Call(name="slow", arguments={"seconds": 500.0}),), (Say(text="Better."),)]
+    async with at_home(tmp_path, script, tools=[tool.slow], at_event=bomb) as home:
+        asked = await home.say("Poison.")
+        ended = await home.ended(asked)
+        assert (ended.status, ended.metadata["reason"]) == (Status.ERROR, Reason.ATTEMPTS)
+        [notice] = await home.gateway.leaving(home.channel)
+        assert notice.root_id == asked.id
+        again = await home.say("Something else.")
+        assert (await home.ended(again)).status is Status.PROCESSED
+        await trio.testing.wait_all_tasks_blocked()
+        assert home.house.tools.statistics().running == ()
+    assert (tool.runs, tool.ends, len(bomb.blown)) == (1, 0, 3)
+
+
+@pytest.mark.parametrize("point", ["store.before_commit", "store.after_commit"])
+async def test_a_store_that_dies_ends_no_tool_and_loses_nothing(
+    tmp_path: Path, autojump_clock: MockClock, point: str
+) -> None:
+    tool, armed = Tool(), trio.Event()
+    bomb = Bomb(times=2, goes_off=lambda reached: armed.is_set() and reached == point)
+    store = StoreOptions(path=tmp_path / "kesoku.db", durability=Durability.NORMAL, probe=bomb)
+    script = [(Call(name="slow", arguments={"seconds": 30.0}),), (Say(text="Done."),)]
+    async with at_home(tmp_path, script, tools=[tool.slow], store=store) as home:
+        asked = await home.say("Build it.")
+        await home.until(lambda row: row.type is Type.TOOL_CALL)
+        await trio.sleep(5)
+        armed.set()
+        assert (await home.ended(asked)).status is Status.PROCESSED
+        assert texts(await home.rows(asked.session_id))[-1] == "Done."
+    assert (tool.runs, tool.ends, len(bomb.blown)) == (1, 1, 2)
