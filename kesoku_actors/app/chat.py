@@ -42,6 +42,7 @@ from kesoku_actors.llm.registry import Choice
 from kesoku_actors.log import ERROR, WARNING, Logger, mask_secrets, stream_sink
 from kesoku_actors.protocol import Channel, Inbound
 from kesoku_actors.store import Posted
+from kesoku_actors.tools.shell import hide_environment
 
 EXIT_CODES: Final = {
     ChatState.ANSWERED: 0,
@@ -54,6 +55,7 @@ EXIT_CODES: Final = {
 def run_chat(request: ChatRequest) -> int:
     """Answer the prompt of `request` and return the exit code. Raises `KesokuError`."""
     settings, world = request.settings, real_world()
+    hide_environment()  # before there are threads: what runs in a shell must not read our keys through /proc (T2)
     log = _logger(settings, world, request.is_tty)
     registry = provider_registry(settings, world, log)
     fetch_if_needed(settings, registry)
