@@ -32,7 +32,7 @@ from typing import Final
 import apsw
 from attrs import define, field, frozen
 
-from kesoku_actors.harness.image import SECTOR_BYTES, Block, Cut, Image, Piece, Removal, Survival, applied, sectors
+from kesoku_actors.harness.image import SECTOR_BYTES, Block, Cut, Image, Piece, Removal, Survival, applied, torn
 
 
 class Kind(Enum):
@@ -135,8 +135,8 @@ class Disk:
         """
         for path in sorted(self._files):
             kept = self._files[path]
-            survivors = [kept.pieces[number] for number in survival(rng, len(kept.pieces))]
-            image = applied(kept.durable, survivors)
+            pieces = tuple(torn(kept.pieces, self.sector_bytes))
+            image = applied(kept.durable, (pieces[number] for number in survival(rng, len(pieces))))
             if image is None:
                 path.unlink(missing_ok=True)
             else:
@@ -175,8 +175,7 @@ class Disk:
 
     def done(self, path: Path, piece: Piece) -> None:
         """Note what was done to a file, or may have been."""
-        pieces = sectors(piece, self.sector_bytes) if isinstance(piece, Block) else (piece,)
-        self._files[path].pieces.extend(pieces)
+        self._files[path].pieces.append(piece)
 
     def synced(self, path: Path) -> None:
         """Make durable what was done to a file that is there, its name included."""
@@ -252,7 +251,7 @@ class _Vfs(apsw.VFS):
         path = Path(filename)
         self._disk.known(path)
         self._disk.ask(Kind.REMOVE, path)
-        super().xDelete(filename, syncdir)
+        super().xDelete(filename, False)
         self._disk.done(path, Removal())
         if syncdir:
             self._disk.names_synced(path.parent)

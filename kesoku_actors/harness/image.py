@@ -52,17 +52,21 @@ Image = bytes | None
 """A file's content; none: there is no such file."""
 
 
-def sectors(block: Block, sector_bytes: int = SECTOR_BYTES) -> Iterator[Block]:
-    """Cut a written block at sector boundaries."""
-    begin, end = block.offset, block.offset + len(block.data)
-    while begin < end:
-        stop = min(end, (begin // sector_bytes + 1) * sector_bytes)
-        yield Block(begin, block.data[begin - block.offset : stop - block.offset])
-        begin = stop
+def torn(pieces: Iterable[Piece], sector_bytes: int = SECTOR_BYTES) -> Iterator[Piece]:
+    """Cut written blocks at sector boundaries; other pieces are whole or not at all."""
+    for piece in pieces:
+        if not isinstance(piece, Block):
+            yield piece
+            continue
+        begin, end = piece.offset, piece.offset + len(piece.data)
+        while begin < end:
+            stop = min(end, (begin // sector_bytes + 1) * sector_bytes)
+            yield Block(begin, piece.data[begin - piece.offset : stop - piece.offset])
+            begin = stop
 
 
 def applied(image: Image, pieces: Iterable[Piece]) -> Image:
-    """Return the content after `pieces`. What is skipped over reads as zeros; a write makes a file that is not there."""
+    """Return the content after `pieces`: a write makes the file if need be, what it skips over reads as zeros."""
     content = None if image is None else bytearray(image)
     for piece in pieces:
         match piece:
