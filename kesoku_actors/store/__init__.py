@@ -6,7 +6,7 @@
 * `engine`, `transaction`: one group of commands as one transaction
 * `posting`, `sessions`, `stops`, `turns`, `commits`, `workers`, `calls`, `deliveries`: the commands, by noun
 * `queries`, `rows`: reads; values and rows
-* `opening`, `ownership`, `header`, `schema`, `reading`, `faults`: the file
+* `opening`, `ownership`, `header`, `schema`, `soundness`, `reading`, `faults`: the file
 """
 
 from kesoku_actors.store.access import Access, Connect, Inline, Threaded

@@ -11,10 +11,11 @@ Cancelled, the actor still learns what became of the group it runs: the executor
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Final
 
 import apsw
@@ -24,11 +25,12 @@ from attrs import Factory, define, field, frozen
 from kesoku_actors.actors import Cell, Letter
 from kesoku_actors.clock import IdSource, World
 from kesoku_actors.store import faults
-from kesoku_actors.store.access import Access, Inline, Threaded
+from kesoku_actors.store.access import Access, Inline, Threaded, in_thread
 from kesoku_actors.store.engine import Engine, Failed
-from kesoku_actors.store.opening import Durability, OpenedStore, open_store
-from kesoku_actors.store.port import Command, Publication, StoreDamaged
+from kesoku_actors.store.opening import CHECK_AT_ONCE_BYTES, Durability, OpenedStore, open_store
+from kesoku_actors.store.port import Command, Publication
 from kesoku_actors.store.reader import Reader
+from kesoku_actors.store.soundness import check_beside
 from kesoku_actors.store.transaction import Rules
 
 GROUP: Final = 64
@@ -54,6 +56,8 @@ class StoreOptions:
     access: Access = field(default=Factory(_access, takes_self=True))
     retry_s: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.4, 0.8)
     """Pauses between the tries of a group, seconds."""
+    check_at_once_bytes: int = CHECK_AT_ONCE_BYTES
+    """A larger database is checked beside its work after an unclean end (C8)."""
     sleep: Callable[[float], Awaitable[None]] = trio.sleep
     warn: Callable[[str], None] = _quiet
     """Told what people should know of a start, one line each."""
@@ -83,6 +87,7 @@ async def store_actor(
         connect=access.connect,
         now=world.clock.wall(),
         warn=options.warn,
+        check_at_once_bytes=options.check_at_once_bytes,
     )
     opened = await access.run(store.__enter__)
     writer = _Writer(options=options, engine=_engine(opened, options, world), publish=publish, rng=world.rng)
@@ -90,14 +95,28 @@ async def store_actor(
         with access.lend(opened.connection):
             publish(await access.run(writer.engine.nothing_new))
             cell.started()
-            async for letters in cell.inbox.batches(limit=GROUP):
-                await writer.commit(letters)
+            async with _checked_beside(opened, options):
+                async for letters in cell.inbox.batches(limit=GROUP):
+                    await writer.commit(letters)
             await _end_in_order(access, opened, options)
-    except StoreDamaged:
-        opened.leave_untouched()
-        raise
     finally:
         await _close(access, store)
+
+
+@asynccontextmanager
+async def _checked_beside(opened: OpenedStore, options: StoreOptions) -> AsyncIterator[None]:
+    """Check a large database that was not closed in order, while the block runs. Raises `StoreDamaged` in a group."""
+    if not opened.is_unchecked:
+        yield
+        return
+    given_up = Event()
+    check = partial(check_beside, options.path, options.access.connect, given_up.is_set)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(in_thread, check)
+        try:
+            yield
+        finally:
+            given_up.set()
 
 
 async def _end_in_order(access: Access, opened: OpenedStore, options: StoreOptions) -> None:

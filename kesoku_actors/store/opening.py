@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -24,11 +24,12 @@ from kesoku_actors.store.header import check_header
 from kesoku_actors.store.ownership import owned
 from kesoku_actors.store.port import StoreDamaged, StoreUnusable
 from kesoku_actors.store.schema import SCHEMA, migrate
+from kesoku_actors.store.soundness import check_soundness
 from kesoku_actors.store.sql import scalar, select
 
 MIN_SQLITE: Final = (3, 51, 3)
 """Earlier ones may lose pages of the write-ahead log."""
-QUICK_CHECK_BYTES: Final = 64 << 20
+CHECK_AT_ONCE_BYTES: Final = 64 << 20
 _BUSY_MS: Final = 20
 """Short: a waiting SQLite can neither be cancelled nor, inline, let other tasks run. The actor retries."""
 _JOURNAL_BYTES: Final = 64 << 20
@@ -50,25 +51,32 @@ class OpenedStore:
     connection: apsw.Connection
     was_unclean: bool
     """Whether the last owner did not end in order."""
+    is_unchecked: bool
+    """Whether it is still to be checked for that, because it is large."""
 
     def end_in_order(self) -> None:
         """Clear the `open` mark and fold the write-ahead log into the file."""
         self.connection.execute("UPDATE meta SET value = 0 WHERE name = 'open'")
-        self.connection.pragma("wal_checkpoint(truncate)")
-
-    def leave_untouched(self) -> None:
-        """Damage was met: closing must not fold the write-ahead log into the file either (C8)."""
-        self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+        with suppress(apsw.BusyError):  # a reader of another process holds it; whoever closes last folds it
+            self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
 
 @contextmanager
 def open_store(
-    path: Path, *, durability: Durability, connect: Connect, now: float, warn: Callable[[str], None]
+    path: Path,
+    *,
+    durability: Durability,
+    connect: Connect,
+    now: float,
+    warn: Callable[[str], None],
+    check_at_once_bytes: int = CHECK_AT_ONCE_BYTES,
 ) -> Iterator[OpenedStore]:
     """Own and open the database at `path`, made if it is not there; closed at the end.
 
-    `now` is UTC seconds. Raises `StoreInUse`, `StoreUnusable`, `StoreDamaged`, or `StoreBusy` when another
-    program keeps it locked. Leaving it without `end_in_order` leaves the `open` mark.
+    `now` is UTC seconds; a larger database than `check_at_once_bytes` is not checked here after an unclean end.
+    Raises `StoreInUse`, `StoreUnusable`, `StoreDamaged`, or `StoreBusy` when another program keeps it locked. Left
+    without `end_in_order`, the `open` mark and the write-ahead log stay as they are.
     """
     if tuple(int(part) for part in apsw.sqlite_lib_version().split(".")) < MIN_SQLITE:
         wanted = ".".join(map(str, MIN_SQLITE))
@@ -82,8 +90,13 @@ def open_store(
         # A log may not be folded into a file that is refused; without one, closing must not leave an empty one.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(had_log))
         try:
-            unclean = _make_ready(path, connection, durability, now, had_log, warn)
-            yield OpenedStore(connection=connection, was_unclean=unclean)
+            with _refusing(path):
+                was_unclean = _check(path, connection, had_log, warn)
+                is_unchecked = was_unclean and path.stat().st_size >= check_at_once_bytes
+                if was_unclean and not is_unchecked:
+                    check_soundness(path, connection)
+                _prepare(connection, durability, now)
+            yield OpenedStore(connection=connection, was_unclean=was_unclean, is_unchecked=is_unchecked)
         finally:
             connection.close()
 
@@ -127,22 +140,15 @@ def _connect(path: Path, connect: Connect) -> apsw.Connection:
     return connection
 
 
-def _make_ready(
-    path: Path,
-    connection: apsw.Connection,
-    durability: Durability,
-    now: float,
-    had_log: bool,
-    warn: Callable[[str], None],
-) -> bool:
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors inside into the fault that tells why the database is refused."""
     try:
-        unclean = _check(path, connection, had_log, warn)
-        _prepare(connection, durability, now)
+        yield
     except (*faults.DAMAGE, apsw.SQLError) as error:
         raise faults.damaged(path, error) from error
     except faults.PASSING as error:
         raise faults.busy(error) from error
-    return unclean
 
 
 def _check(path: Path, connection: apsw.Connection, had_log: bool, warn: Callable[[str], None]) -> bool:
@@ -163,10 +169,6 @@ def _check(path: Path, connection: apsw.Connection, had_log: bool, warn: Callabl
         return False
     if not had_log:
         warn(f"{path} was not closed in order and its write-ahead log is gone: the newest messages may be missing")
-    if path.stat().st_size < QUICK_CHECK_BYTES:
-        verdict = scalar(connection, "PRAGMA quick_check(1)")
-        if verdict != "ok":
-            raise faults.damaged(path, verdict)
     return True
 
 
@@ -174,9 +176,11 @@ def _prepare(connection: apsw.Connection, durability: Durability, now: float) ->
     for set_up in (_refuse_quoted_strings, _log_ahead, _bound_the_log):
         set_up(connection)
     connection.pragma("synchronous", durability.name)
-    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
     migrate(connection, now)
     connection.execute("UPDATE meta SET value = 1 WHERE name = 'open'")
+    # The mark has to be in the file itself: a log that goes missing must not take it along.
+    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
 
 
 def _refuse_quoted_strings(connection: apsw.Connection) -> None:

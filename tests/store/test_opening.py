@@ -200,8 +200,7 @@ async def test_c8_a_large_database_is_checked_beside_its_work(tmp_path: Path):
     spoil(path)
 
     async def work() -> None:
-        async with living(path, check_at_once_bytes=0) as home:
-            await home.say("taken before the damage is found")
+        async with living(path, check_at_once_bytes=0):
             await trio.sleep_forever()
 
     with pytest.raises(SystemFailed) as failed:
