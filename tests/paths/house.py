@@ -148,10 +148,11 @@ async def at_home(
         end_survivors=no_survivors,
         record=lambda recorded: home.heard(recorded),
     )
-    home = Home(house=build_house(evolve(plan, **changes)), model=model, at_event=at_event)
+    plan = evolve(plan, **changes)
+    home = Home(house=build_house(plan), model=model, at_event=at_event)
     async with run_system(home.house.spec):
         yield home
-    difference = first_difference(home.record, TurnLimits())
+    difference = first_difference(home.record, plan.limits)
     assert difference is None, f"live check: {difference}"
 
 
