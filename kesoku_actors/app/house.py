@@ -41,10 +41,12 @@ from kesoku_actors.session import (
     Folders,
     JanitorParts,
     Recorded,
+    Remit,
     TurnLimits,
     WorkerParts,
     dispatcher,
     janitor,
+    remit_of,
 )
 from kesoku_actors.store import (
     Command,
@@ -84,11 +86,11 @@ class Plan:
     tool_options: ToolOptions = field(factory=ToolOptions)
     resume_within_s: float = 86_400.0
     parallel_tools: int = 4
-    channels: tuple[Channel, ...] | None = None
+    channels: Remit = field(factory=Remit, converter=remit_of)
     """The channels this process works for; none: all."""
     end_survivors: Callable[[Sequence[DeadCall]], Awaitable[None]]
     edges: EdgesFor = lambda _gateway: ()
-    provider_children: tuple[ChildSpec, ...] = ()
+    provider_children: tuple[ChildSpec | DynamicSpec, ...] = ()
     folders: Folders
     """Where cleared sessions' folders go."""
     probe: Callable[[str], None] = lambda _point: None
@@ -145,7 +147,7 @@ def build_house(plan: Plan) -> House:
             log=log,
             record=plan.record,
         ),
-        channels=plan.channels,
+        remit=plan.channels,
         end_survivors=plan.end_survivors,
         grace_s=plan.grace_s + STAGING_S,
     )

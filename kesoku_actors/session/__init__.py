@@ -6,12 +6,14 @@
 * `history`: what the model reads, in order, pure
 * `worker`: feeds the machine and performs its effects
 * `dispatcher`: starts one worker for each session that has work
+* `remit`: the channels it works for
 * `janitor`: finishes clears
 """
 
 from kesoku_actors.session.dispatcher import DispatcherParts, Exits, dispatcher
 from kesoku_actors.session.history import History
 from kesoku_actors.session.janitor import Folders, JanitorParts, janitor
+from kesoku_actors.session.remit import Remit, remit_of
 from kesoku_actors.session.replay import Difference, Recorded, first_difference
 from kesoku_actors.session.turn import TurnLimits
 from kesoku_actors.session.worker import Brain, WorkerEnd, WorkerParts, worker
@@ -25,11 +27,13 @@ __all__ = [
     "History",
     "JanitorParts",
     "Recorded",
+    "Remit",
     "TurnLimits",
     "WorkerEnd",
     "WorkerParts",
     "dispatcher",
     "first_difference",
     "janitor",
+    "remit_of",
     "worker",
 ]

@@ -20,8 +20,9 @@ from attrs import define, field, frozen
 from kesoku_actors.actors import Cell, ChildExit, ChildSpec, Dynamic, Restart
 from kesoku_actors.protocol import Changed, Channel, Event, Outcome, Removed, Status
 from kesoku_actors.session.again import until_answered
+from kesoku_actors.session.remit import Remit
 from kesoku_actors.session.worker import WorkerEnd, WorkerParts, worker
-from kesoku_actors.store import BeginEpoch, DeadCall, GiveBack, StageOutcome, WorkerKey
+from kesoku_actors.store import BeginEpoch, DeadCall, EpochBegun, GiveBack, StageOutcome, WorkerKey
 
 WAITS = frozenset({Status.PENDING_AGENT})
 MAX_CRASHES = 3
@@ -38,8 +39,8 @@ class DispatcherParts:
     workers: Dynamic
     exits: Exits
     worker_parts: WorkerParts
-    channels: tuple[Channel, ...] | None
-    """The channels this process works for (C2); none: all."""
+    remit: Remit
+    """The channels this process works for (C2)."""
     end_survivors: Callable[[Sequence[DeadCall]], Awaitable[None]]
     """Ends processes that an earlier life left behind, or names them (C3)."""
     grace_s: float
@@ -68,10 +69,13 @@ class Exits:
 
 @define(eq=False)
 class Crew:
-    """The workers of one epoch, by session."""
+    """The workers of one life of the dispatcher, by session."""
 
     parts: DispatcherParts
     epoch: int
+    """Of the workers that start next."""
+    channels: tuple[Channel, ...] | None
+    """Whose sessions are worked on; none: all."""
     started: int = 0
     live: dict[str, WorkerKey] = field(factory=dict)
     ends: dict[str, WorkerEnd] = field(factory=dict)
@@ -91,22 +95,22 @@ class Crew:
         ended = partial(self.ends.__setitem__, session_id)
         self.parts.workers.start_nowait(
             ChildSpec(
-                id=self.child_id(session_id),
+                id=_child_id(key),
                 start=partial(worker, key=key, parts=self.parts.worker_parts, ended=ended),
                 restart=Restart.TEMPORARY,
                 shutdown_s=self.parts.grace_s,
             )
         )
 
-    def child_id(self, session_id: str) -> str:
-        """Return the worker's name in the supervision tree: an epoch's ids never meet another's."""
-        return f"{session_id}.{self.epoch}"
+    def works_for(self, chatbot_id: str, channel_id: str) -> bool:
+        """Tell whether the channel's sessions are worked on."""
+        return self.channels is None or Channel(chatbot_id=chatbot_id, channel_id=channel_id) in self.channels
 
     async def over(self, child_id: str) -> None:
         """A worker's task is over: give its rows back, and look again if something is left to do."""
         session_id = child_id.rpartition(".")[0]
         key = self.live.get(session_id)
-        if key is None or child_id != self.child_id(session_id):
+        if key is None or child_id != _child_id(key):
             return
         end = self.ends.pop(session_id, None)
         parts, store = self.parts.worker_parts, self.parts.worker_parts.gateway.store
@@ -122,28 +126,45 @@ class Crew:
         if self.crashes[session_id] > MAX_CRASHES:
             parts.log.error("the worker crashes again and again; left until something new comes", session=session_id)
             self.crashes[session_id] = 0
-        elif look_again and await parts.gateway.reader.is_runnable(session_id):
-            self.look(session_id)
+        elif look_again:
+            is_runnable = partial(parts.gateway.reader.is_runnable, session_id)
+            if await until_answered(is_runnable, parts.log, "look again"):
+                self.look(session_id)
+
+
+def _child_id(key: WorkerKey) -> str:
+    """Return the worker's name in the supervision tree: an epoch's ids never meet another's."""
+    return f"{key.session_id}.{key.epoch}"
 
 
 async def dispatcher(cell: Cell[None], *, parts: DispatcherParts) -> None:
     """Start workers until stopped."""
     worker_parts = parts.worker_parts
     gateway = worker_parts.gateway
-    head = await gateway.reader.head()
+    head = await until_answered(gateway.reader.head, worker_parts.log, "read the last change")
     async with aclosing(gateway.listen(statuses=WAITS, hints=False, label="dispatcher", after=head)) as waiting:
         # A row that is still claimed was not given back, so its worker did not end in order.
-        begun = await gateway.store.begin_epoch(BeginEpoch(clean=False, channels=parts.channels))
+        channels = parts.remit.channels
+        begun = await _begin_epoch(parts, channels)
         await _settle_dead(parts, begun.dead_calls)
-        crew = Crew(parts=parts, epoch=begun.epoch)
+        crew = Crew(parts=parts, epoch=begun.epoch, channels=channels)
         for session_id in begun.runnable:
             crew.look(session_id)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(_watch, waiting, parts.channels, crew)
+            nursery.start_soon(_watch, waiting, crew)
             nursery.start_soon(_reap, parts.exits, crew)
+            if channels is not None:
+                nursery.start_soon(_grow, parts, crew, channels)
             cell.started()
             await cell.stopping.wait()
             nursery.cancel_scope.cancel()
+
+
+async def _begin_epoch(parts: DispatcherParts, channels: tuple[Channel, ...] | None) -> EpochBegun:
+    """Begin an epoch; one that was begun unheard by a store that crashed is over with the next."""
+    store, log = parts.worker_parts.gateway.store, parts.worker_parts.log
+    begin = partial(store.begin_epoch, BeginEpoch(clean=False, channels=channels))
+    return await until_answered(begin, log, "begin an epoch")
 
 
 async def _settle_dead(parts: DispatcherParts, calls: Sequence[DeadCall]) -> None:
@@ -163,19 +184,32 @@ async def _settle_dead(parts: DispatcherParts, calls: Sequence[DeadCall]) -> Non
         await until_answered(partial(store.stage, outcome), parts.worker_parts.log, "settle a dead call")
 
 
-async def _watch(waiting: AsyncGenerator[Event, None], channels: tuple[Channel, ...] | None, crew: Crew) -> None:
+async def _grow(parts: DispatcherParts, crew: Crew, known: tuple[Channel, ...]) -> None:
+    """Begin with each channel that comes into the remit as with all at the start: a new epoch, for that channel alone.
+
+    Workers of other channels live on: a worker is known by the epoch it was registered in.
+    """
+    gateway = parts.worker_parts.gateway
+    while True:
+        fresh = await parts.remit.added(known)
+        begun = await _begin_epoch(parts, fresh)
+        await _settle_dead(parts, begun.dead_calls)
+        known = (*known, *fresh)
+        crew.epoch, crew.channels = begun.epoch, known
+        # Read again: what was posted there meanwhile was not ours to hear.
+        for session_id in await gateway.reader.runnable(fresh):
+            crew.look(session_id)
+
+
+async def _watch(waiting: AsyncGenerator[Event, None], crew: Crew) -> None:
     async for event in waiting:
         match event:
-            case Changed(message=row) if channels is None or _channel(row.chatbot_id, row.channel_id) in channels:
+            case Changed(message=row) if crew.works_for(row.chatbot_id, row.channel_id):
                 crew.look(row.session_id)
             case Changed() | Removed():
                 continue
             case _:
                 raise AssertionError(f"not asked for: {event}")
-
-
-def _channel(chatbot_id: str, channel_id: str) -> Channel:
-    return Channel(chatbot_id=chatbot_id, channel_id=channel_id)
 
 
 async def _reap(exits: Exits, crew: Crew) -> None:
