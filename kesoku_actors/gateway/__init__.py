@@ -9,7 +9,7 @@
 from kesoku_actors.gateway.broadcast import Broadcaster, BroadcastMessage, Publisher
 from kesoku_actors.gateway.gateway import Gateway, GatewayStatistics
 from kesoku_actors.gateway.latches import Latch, Latches
-from kesoku_actors.gateway.subscriptions import Subscriptions, SubscriptionStatistics
+from kesoku_actors.gateway.subscriptions import Listening, Subscriptions, SubscriptionStatistics
 
 __all__ = [
     "BroadcastMessage",
@@ -18,6 +18,7 @@ __all__ = [
     "GatewayStatistics",
     "Latch",
     "Latches",
+    "Listening",
     "Publisher",
     "SubscriptionStatistics",
     "Subscriptions",

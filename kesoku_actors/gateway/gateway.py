@@ -6,7 +6,6 @@ committed reaches every listener through the broadcaster. An adapter needs nothi
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from attrs import define, frozen
@@ -16,7 +15,7 @@ from kesoku_actors.clock import World
 from kesoku_actors.gateway.broadcast import BroadcastMessage, Hint
 from kesoku_actors.gateway.filters import Filter
 from kesoku_actors.gateway.latches import Latches
-from kesoku_actors.gateway.subscriptions import Subscriptions, SubscriptionStatistics
+from kesoku_actors.gateway.subscriptions import Listening, Subscriptions, SubscriptionStatistics
 from kesoku_actors.protocol import (
     Activity,
     ActivityChanged,
@@ -95,7 +94,7 @@ class Gateway:
         """Delete a message nobody has taken yet (M8)."""
         return await self.store.withdraw(WithdrawMessage(message_id=message_id))
 
-    async def listen(
+    def listen(
         self,
         *,
         session_id: str | None = None,
@@ -108,10 +107,10 @@ class Gateway:
         after: int | None = None,
         label: str = "listener",
         capacity: int = 1024,
-    ) -> AsyncGenerator[Event, None]:
+    ) -> Listening:
         """Yield what matches every filter given: rows changed after rev `after` first, then live (B1).
 
-        Without `after` it begins with what is committed next. Close it (`contextlib.aclosing`) when done.
+        Without `after` it begins with what is broadcast next. Close it (`contextlib.aclosing`) when done.
         """
         filter = Filter(
             session_id=session_id,
@@ -123,12 +122,7 @@ class Gateway:
             hints=hints,
         )
         subscription = self.subscriptions.add(filter, label=label, after=after, capacity=capacity)
-        try:
-            while True:
-                for event in await subscription.next_events(self.reader):
-                    yield event
-        finally:
-            self.subscriptions.drop(subscription)
+        return Listening(self.subscriptions, subscription, self.reader)
 
     # commands
 

@@ -15,8 +15,9 @@ continues from them.
 
 from __future__ import annotations
 
+from collections import deque
 from contextlib import suppress
-from typing import Protocol
+from typing import Protocol, final
 
 import trio
 from attrs import define, field, frozen
@@ -176,7 +177,8 @@ class Subscriptions:
 
     def drop(self, subscription: Subscription) -> None:
         """End a subscription; its queue is discarded."""
-        self.current.remove(subscription)
+        if subscription in self.current:
+            self.current.remove(subscription)
         subscription.send.close()
         subscription.receive.close()
 
@@ -197,3 +199,30 @@ class Subscriptions:
             )
             for one in self.current
         )
+
+
+@final
+class Listening:
+    """One listener's events, `async for` by `async for`; subscribed from the moment it is made until it is closed.
+
+    No generator: that would subscribe only at its first event, and what happened before would be missed.
+    """
+
+    def __init__(self, subscriptions: Subscriptions, subscription: Subscription, reader: Changes) -> None:
+        self._subscriptions = subscriptions
+        self._subscription = subscription
+        self._reader = reader
+        self._events: deque[Event] = deque()
+
+    def __aiter__(self) -> Listening:
+        return self
+
+    async def __anext__(self) -> Event:
+        while not self._events:
+            self._events.extend(await self._subscription.next_events(self._reader))
+        return self._events.popleft()
+
+    async def aclose(self) -> None:
+        """End the subscription; closing it again changes nothing."""
+        self._subscriptions.drop(self._subscription)
+        await trio.lowlevel.checkpoint()

@@ -10,7 +10,7 @@ the truth.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
 
@@ -201,7 +201,7 @@ async def _grow(parts: DispatcherParts, crew: Crew, known: tuple[Channel, ...]) 
             crew.look(session_id)
 
 
-async def _watch(waiting: AsyncGenerator[Event, None], crew: Crew) -> None:
+async def _watch(waiting: AsyncIterable[Event], crew: Crew) -> None:
     async for event in waiting:
         match event:
             case Changed(message=row) if crew.works_for(row.chatbot_id, row.channel_id):

@@ -10,7 +10,7 @@ pending and the chat ends as unfinished.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from typing import Protocol
 
@@ -47,10 +47,19 @@ class Told(Protocol):
         """Its inferences, in order."""
 
 
+class Events(Protocol):
+    """What happens, one after the other, until it is closed."""
+
+    def __aiter__(self) -> AsyncIterator[Event]: ...
+
+    def aclose(self) -> Awaitable[None]:
+        """Listen no more."""
+
+
 class TerminalPort(DeliveryPort, Protocol):
     """What the terminal needs of the gateway."""
 
-    def listen(self, *, session_id: str, after: int, label: str) -> AsyncGenerator[Event, None]:
+    def listen(self, *, session_id: str, after: int, label: str) -> Events:
         """Yield a session's rows changed after rev `after`, then what happens (B1)."""
 
     async def history(self, session_id: str) -> Told:
