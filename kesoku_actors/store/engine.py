@@ -8,6 +8,7 @@ caller knows that nothing of it happened.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 import apsw
@@ -20,30 +21,35 @@ from kesoku_actors.store import calls, commits, deliveries, port, posting, sessi
 from kesoku_actors.store.sql import scalar
 from kesoku_actors.store.transaction import Changes, Rules, Transaction
 
-HANDLERS: Final[Mapping[type[port.Command], Callable[[Transaction, Any], object]]] = {
-    port.Post: posting.post,
-    port.PostNotice: posting.post_notice,
-    port.EditMessage: posting.edit,
-    port.WithdrawMessage: posting.withdraw,
-    port.RequestStop: stops.request_stop,
-    port.RequestForce: stops.request_force,
-    port.CloseSession: sessions.close_session,
-    port.WipeSession: sessions.wipe_session,
-    port.SetMode: sessions.set_mode,
-    port.BeginEpoch: workers.begin_epoch,
-    port.RegisterWorker: workers.register,
-    port.GiveBack: workers.end_worker,
-    port.Commit: commits.commit,
-    port.CallStarted: calls.start,
-    port.CallWaiting: calls.wait,
-    port.CallProcess: calls.record_process,
-    port.StageOutcome: calls.stage,
-    port.AnswerApproval: calls.answer_approval,
-    port.PlanDelivery: deliveries.plan,
-    port.ChunkAttempt: deliveries.attempt,
-    port.ChunkSent: deliveries.sent,
-    port.MarkDelivered: deliveries.mark,
-}
+Handler = Callable[[Transaction, Any], object]
+"""Carries out one kind of command; which kind is the table's to say."""
+
+HANDLERS: Final[Mapping[type[port.Command], Handler]] = MappingProxyType(
+    {
+        port.Post: posting.post,
+        port.PostNotice: posting.post_notice,
+        port.EditMessage: posting.edit,
+        port.WithdrawMessage: posting.withdraw,
+        port.RequestStop: stops.request_stop,
+        port.RequestForce: stops.request_force,
+        port.CloseSession: sessions.close_session,
+        port.WipeSession: sessions.wipe_session,
+        port.SetMode: sessions.set_mode,
+        port.BeginEpoch: workers.begin_epoch,
+        port.RegisterWorker: workers.register,
+        port.GiveBack: workers.end_worker,
+        port.Commit: commits.commit,
+        port.CallStarted: calls.start,
+        port.CallWaiting: calls.wait,
+        port.CallProcess: calls.record_process,
+        port.StageOutcome: calls.stage,
+        port.AnswerApproval: calls.answer_approval,
+        port.PlanDelivery: deliveries.plan,
+        port.ChunkAttempt: deliveries.attempt,
+        port.ChunkSent: deliveries.sent,
+        port.MarkDelivered: deliveries.mark,
+    }
+)
 
 _UNFIT: Final = (UnicodeEncodeError, OverflowError, apsw.TooBigError)
 """Text that is not Unicode, a number of more than 64 bits, more than SQLite takes: the command is at fault."""

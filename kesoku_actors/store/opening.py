@@ -62,6 +62,13 @@ class OpenedStore:
             self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
 
+def check_sqlite(version: str) -> None:
+    """Raise `StoreUnusable` for a version of SQLite that may lose data."""
+    if tuple(int(part) for part in version.split(".")) < MIN_SQLITE:
+        wanted = ".".join(map(str, MIN_SQLITE))
+        raise StoreUnusable(f"SQLite {version} is too old, {wanted} is needed: install apsw anew")
+
+
 @contextmanager
 def open_store(
     path: Path,
@@ -78,9 +85,7 @@ def open_store(
     Raises `StoreInUse`, `StoreUnusable`, `StoreDamaged`, or `StoreBusy` when another program keeps it locked. Left
     without `end_in_order`, the `open` mark and the write-ahead log stay as they are.
     """
-    if tuple(int(part) for part in apsw.sqlite_lib_version().split(".")) < MIN_SQLITE:
-        wanted = ".".join(map(str, MIN_SQLITE))
-        raise StoreUnusable(f"SQLite {apsw.sqlite_lib_version()} is too old, {wanted} is needed: install apsw anew")
+    check_sqlite(apsw.sqlite_lib_version())
     path = path.resolve()
     _check_path(path)
     with owned(path):

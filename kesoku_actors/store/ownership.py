@@ -12,8 +12,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from kesoku_actors.store.port import StoreInUse, StoreUnusable
+
+_COMMAND_CHARS: Final = 120
 
 
 @contextmanager
@@ -38,10 +41,15 @@ def owned(path: Path) -> Iterator[None]:
                 f"the database {path} cannot be opened: {error.strerror} (its lock, {lock.name})"
             ) from error
         file.truncate()
-        file.write(f"{os.getpid()}\n{' '.join(sys.argv)}\n")
+        file.write(f"{os.getpid()}\n{_command()}\n")
         file.flush()
         try:
             yield
         finally:
             file.seek(0)
             file.truncate()
+
+
+def _command() -> str:
+    """How this process was called, as one line that is not too long: a prompt may be part of it."""
+    return " ".join(" ".join(sys.argv).split())[:_COMMAND_CHARS]

@@ -6,7 +6,9 @@ to (M6, M7), whether it was posted before (M5), whether too many wait already (B
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
 
 from attrs import evolve
 
@@ -28,6 +30,7 @@ from kesoku_actors.store.transaction import Session, Transaction
 REFUSAL_EVERY_S: Final = 60.0
 """People are told once in this time that too many messages wait (B4)."""
 _TITLE_CHARS: Final = 80
+NO_METADATA: Final[Mapping[str, Any]] = MappingProxyType({})
 
 _PEOPLE_WAITING = (
     "SELECT count(*) FROM messages INDEXED BY messages_open WHERE session_no = ?"
@@ -67,10 +70,16 @@ def post_notice(tx: Transaction, command: PostNotice) -> Message:
     """Store a notice to people."""
     session = tx.session(command.session_id)
     root = tx.get(command.root_id) if command.root_id is not None else None
-    return notify(tx, session, command.content, root, **command.metadata)
+    return notify(tx, session, command.content, root, command.metadata)
 
 
-def notify(tx: Transaction, session: Session, content: str, root: Message | None = None, **metadata: object) -> Message:
+def notify(
+    tx: Transaction,
+    session: Session,
+    content: str,
+    root: Message | None = None,
+    metadata: Mapping[str, Any] = NO_METADATA,
+) -> Message:
     """Add a notice to people, in the turn of `root` if there is one."""
     return tx.insert(
         session,

@@ -45,6 +45,16 @@ _FILL: Final[tuple[Callable[[Message, Any], None], ...]] = tuple(
 )
 
 
+def _plain(value: object) -> object:
+    """What JSON does not know but means: any mapping is an object."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is none")
+
+
+_ENCODER: Final = json.JSONEncoder(allow_nan=False, separators=(",", ":"), default=_plain)
+
+
 def message_of(row: Row) -> Message:
     """Return the message of a row of `MESSAGE_COLUMNS`."""
     values = list(row)
@@ -59,7 +69,7 @@ def message_of(row: Row) -> Message:
 def to_json(value: Mapping[str, Any] | Iterable[Any]) -> str:
     """Return `value` as JSON. Raises `InvalidMessage` for what is not JSON data (M1)."""
     try:
-        return json.dumps(value, allow_nan=False, separators=(",", ":"))
+        return "{}" if value == {} else _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidMessage(f"M1: metadata is JSON data: {error}") from None
 

@@ -33,12 +33,13 @@ def migrate(connection: apsw.Connection, now: float) -> None:
     try:
         connection.execute(_LEDGER)
         for number, name in list(enumerate(MIGRATIONS, start=1))[version:]:
-            sql = files(__package__).joinpath("migrations", f"{name}.sql").read_text("utf-8")
+            sql = files("kesoku_actors.store").joinpath("migrations", f"{name}.sql").read_text("utf-8")
             select(connection, sql)
             connection.execute("INSERT INTO migrations VALUES (?, ?, ?)", (number, name, now))
         connection.pragma("application_id", APPLICATION_ID)
         connection.pragma("user_version", SCHEMA)
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # of some faults SQLite has rolled back by itself
+            connection.execute("ROLLBACK")
         raise

@@ -129,7 +129,7 @@ def _give_up(
     if stop_reason is not None:
         return tuple(tx.save(moved(message, Status.INTERRUPTED, stop_reason)) for message in turn)
     text = f"This could not be finished: {attempts} attempts broke off. Send it again if you like."
-    notice = notify(tx, session, text, root, reason=str(Reason.ATTEMPTS))
+    notice = notify(tx, session, text, root, {"reason": str(Reason.ATTEMPTS)})
     return (notice, *(tx.save(moved(message, Status.ERROR, Reason.ATTEMPTS)) for message in turn))
 
 

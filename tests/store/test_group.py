@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import get_args
 
 import apsw
 import pytest
@@ -15,6 +16,7 @@ from kesoku_actors.actors import ActorStopped, SystemFailed
 from kesoku_actors.errors import NotFound
 from kesoku_actors.protocol import InvalidMessage
 from kesoku_actors.store import (
+    Command,
     Durability,
     Inline,
     Publication,
@@ -24,6 +26,7 @@ from kesoku_actors.store import (
     Threaded,
 )
 from kesoku_actors.store.access import Access
+from kesoku_actors.store.engine import HANDLERS
 from tests.store.disks import Disk, failing_disk
 from tests.store.home import Home, living
 
@@ -49,6 +52,10 @@ class Gate:
         if point == self.point:
             self.token.run_sync_soon(self.reached.set)
             assert self.open.wait(timeout=30)
+
+
+def test_every_command_of_the_port_has_its_handler():
+    assert set(HANDLERS) == set(get_args(Command))
 
 
 async def together(count: int, ask: Callable[[int], Awaitable[object]]) -> None:

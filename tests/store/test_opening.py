@@ -6,7 +6,7 @@ import os
 import random
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
@@ -14,10 +14,10 @@ import pytest
 import trio
 
 from kesoku_actors.actors import SystemFailed
-from kesoku_actors.harness import SUBSET, Disk, mounted, no_fault, power_loss_at
+from kesoku_actors.harness import CHANGES, SUBSET, Disk, Fault, Operation, mounted, no_fault, power_loss_at
 from kesoku_actors.store import Durability, StoreBusy, StoreDamaged, StoreInUse, StoreUnusable
 from kesoku_actors.store.access import connect_plainly
-from kesoku_actors.store.opening import OpenedStore, open_store
+from kesoku_actors.store.opening import OpenedStore, check_sqlite, open_store
 from kesoku_actors.store.schema import SCHEMA
 from tests.store.home import living
 
@@ -68,6 +68,14 @@ def refused_untouched(path: Path, match: str) -> None:
     assert str(path) in str(refused.value)
     assert "\n" not in str(refused.value)
     assert bytes_of(path.parent) == before
+
+
+@pytest.mark.parametrize("version", ["3.51.2", "3.9.99", "2.99.99"])
+def test_a_sqlite_that_may_lose_data_is_refused(version: str):
+    with pytest.raises(StoreUnusable, match=rf"SQLite {version} is too old, 3\.51\.3 is needed"):
+        check_sqlite(version)
+    check_sqlite("3.51.3")
+    check_sqlite("3.100.0")
 
 
 def test_t6_what_we_make_is_for_us_alone(tmp_path: Path):
@@ -258,15 +266,15 @@ def test_an_orderly_end_leaves_one_file(tmp_path: Path):
     assert {file.name for file in tmp_path.iterdir()} == {"k.db", "k.db.lock"}
 
 
-def test_c8_a_power_loss_while_the_database_is_made_leaves_one_that_opens(tmp_path: Path):
-    def make(folder: Path, disk: Disk) -> None:
-        path, connect = folder / "k.db", disk.connect
-        with open_store(path, durability=Durability.FULL, connect=connect, now=0.0, warn=lambda _text: None) as opened:
-            opened.end_in_order()
+def make(path: Path, disk: Disk) -> None:
+    connect = disk.connect
+    with open_store(path, durability=Durability.FULL, connect=connect, now=0.0, warn=lambda _text: None) as opened:
+        opened.end_in_order()
 
-    (tmp_path / "whole").mkdir()
+
+def test_c8_a_power_loss_while_the_database_is_made_leaves_one_that_opens(tmp_path: Path):
     with mounted("making") as disk:
-        make(tmp_path / "whole", disk)
+        make(tmp_path / "whole.db", disk)
         changes = disk.changes
     assert changes > 20
     for number in range(1, changes + 1):
@@ -274,7 +282,29 @@ def test_c8_a_power_loss_while_the_database_is_made_leaves_one_that_opens(tmp_pa
         folder.mkdir()
         with mounted(folder.name, script=power_loss_at(number)) as disk:
             with pytest.raises((StoreBusy, apsw.IOError)):
-                make(folder, disk)
+                make(folder / "k.db", disk)
             disk.power_on(random.Random(number), SUBSET)
             disk.script = no_fault
-            make(folder, disk)
+            make(folder / "k.db", disk)
+
+
+def test_c9_a_disk_that_fails_while_the_database_is_made_is_no_damage(tmp_path: Path):
+    for number in range(1, 1_000):
+        folder = tmp_path / f"{number}"
+        folder.mkdir()
+        failed: list[Operation] = []
+
+        def fail(operation: Operation, number: int = number, failed: list[Operation] = failed) -> Fault | None:
+            if operation.number != number or operation.kind not in CHANGES:
+                return None
+            failed.append(operation)
+            return Fault.ERROR
+
+        with mounted(f"failing {number}", script=fail) as disk:
+            with suppress(StoreBusy, apsw.IOError):
+                make(folder / "k.db", disk)
+            if not failed:
+                break
+            disk.script = no_fault
+            make(folder / "k.db", disk)
+    assert number > 50

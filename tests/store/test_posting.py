@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 import trio
@@ -55,6 +56,14 @@ async def test_m1_a_timestamp_is_never_before_the_last_of_its_session(tmp_path: 
         assert (await home.say()).timestamp == first.timestamp
         elsewhere = await home.say(channel=Channel(chatbot_id="bot", channel_id="other"))
         assert elsewhere.timestamp == home.time.now
+
+
+async def test_any_mapping_is_metadata(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        said = inbound(metadata=MappingProxyType({"sizes": (1, 2), "of": MappingProxyType({"a": 1})}))
+        reply = await home.store.post(Post(id="p", inbound=said))
+        assert isinstance(reply, Posted)
+        assert (await home.now(reply.message)).metadata == {"sizes": [1, 2], "of": {"a": 1}}
 
 
 async def test_m5_an_external_id_posted_again_starts_nothing(tmp_path: Path):
@@ -208,8 +217,11 @@ async def test_b4_notices_and_a_running_turn_do_not_count_as_waiting(tmp_path: P
 async def test_a_notice_to_people_leaves(tmp_path: Path):
     async with living(tmp_path / "k.db") as home:
         message = await home.say()
-        notice = await home.store.notice(PostNotice(session_id=message.session_id, content="note"))
-        assert (notice.sender, notice.status) == (SYSTEM, Status.PENDING)
+        metadata = {"content": 1, "root": None, "session": "x"}
+        command = PostNotice(session_id=message.session_id, content="note", root_id=message.id, metadata=metadata)
+        notice = await home.store.notice(command)
+        assert (notice.sender, notice.status, notice.metadata) == (SYSTEM, Status.PENDING, metadata)
+        assert (notice.root_id, notice.parent_id) == (message.id, message.id)
         assert await home.reader.leaving(ROOM) == (notice,)
         with pytest.raises(NotFound):
             await home.store.notice(PostNotice(session_id="nowhere", content="note"))
