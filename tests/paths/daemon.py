@@ -2,6 +2,7 @@
 
 It runs the real tree from a real configuration and obeys one JSON command a line on standard input: `post` a text,
 `stop` a session. Each event it hears from then on is one JSON line on standard output. End of input ends it in order.
+A second argument names a point at which its store crashes whenever it comes there.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from kesoku_actors.protocol import Changed, Inbound, ToolProgress
 from kesoku_actors.store import Posted
 
 
-async def main(config: Path) -> None:
+async def main(config: Path, crash_at: str | None = None) -> None:
     settings, world = load_settings(config, environ={}), real_world()
     log = Logger(sink=stream_sink(sys.stderr, mask=str, environ={}), wall=world.clock.wall)
     provider = provider_registry(settings, world, log).choose(settings.agent.llm).provider
@@ -37,7 +38,7 @@ async def main(config: Path) -> None:
         log=log,
         channels=None,
         edges=lambda _gateway: (),
-        probe=lambda _point: None,
+        probe=partial(crash, crash_at),
     )
     house = build_house(plan)
     async with run_system(house.spec), trio.open_nursery() as nursery:
@@ -77,10 +78,15 @@ async def obey(house: House) -> None:
                 await house.gateway.stop(command["session"])
 
 
+def crash(at: str | None, point: str) -> None:
+    if point == at:
+        raise RuntimeError("told to crash")
+
+
 def say(what: object) -> None:
     sys.stdout.write(json.dumps(what) + "\n")
     sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    trio.run(partial(main, Path(sys.argv[1])))
+    trio.run(main, Path(sys.argv[1]), *sys.argv[2:])

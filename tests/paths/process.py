@@ -79,12 +79,19 @@ class Daemon:
         return self.process.wait(60)
 
 
+def write_config(folder: Path, *, durability: str = "full", agent: str = "") -> Path:
+    """Write the configuration of a daemon in `folder` and return its path."""
+    config = folder / "config.toml"
+    config.write_text(CONFIG.format(durability=durability, agent=agent))
+    return config
+
+
 @contextmanager
 def daemon(folder: Path, *, durability: str = "full", agent: str = "") -> Iterator[Daemon]:
     """Run a daemon on the store in `folder`, whose `scenario.toml` must stand there."""
-    (folder / "config.toml").write_text(CONFIG.format(durability=durability, agent=agent))
+    config = write_config(folder, durability=durability, agent=agent)
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.paths.daemon", str(folder / "config.toml")],
+        [sys.executable, "-m", "tests.paths.daemon", str(config)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -16,14 +16,14 @@ from typing import Final
 import trio
 from attrs import define, field, frozen
 
-from kesoku_actors.actors import Cell, ChildSpec
+from kesoku_actors.actors import ActorStopped, Cell, ChildSpec
 from kesoku_actors.adapters.courier import deliver_channel
 from kesoku_actors.gateway import Gateway
 from kesoku_actors.llm.gate import ProviderGate
 from kesoku_actors.llm.port import CallRequest, Emit, Finish, Limits, Reply, Request
 from kesoku_actors.protocol import Message, Role, Status, Type
 from kesoku_actors.session import Brain
-from kesoku_actors.store import Chunk, StoreOptions
+from kesoku_actors.store import Chunk, StoreBusy, StoreOptions
 from tests.paths.house import ROOM, Home, at_home
 
 STORY: Final = {
@@ -122,3 +122,35 @@ class Outside:
             await home.ended(rows[-1])
         for row in rows:
             await home.until(lambda one, root=row.id: one.root_id == root and one.status is Status.DELIVERED)
+
+    async def insist(self, home: Home) -> None:
+        """Tell it as people do whose platform sends again what was not accepted."""
+        while True:
+            try:
+                return await self.tell(home)
+            except (ActorStopped, StoreBusy):
+                await trio.sleep(1)
+
+
+async def rows(home: Home) -> tuple[Message, ...]:
+    return (await home.gateway.reader.changes(0, 1_000)).changed
+
+
+def judge(outside: Outside, accepted: list[str], found: tuple[Message, ...], left: tuple[Message, ...]) -> None:
+    """Raise unless every promise was kept; the last life found the rows `found` and left the rows `left`."""
+    there = {row.external_id for row in found}
+    assert set(accepted) <= there, "C1: what was accepted is there"
+    questions = [row for row in left if row.role is Role.USER]
+    assert [row.content for row in sorted(questions, key=lambda row: row.seq)] == list(STORY)
+    assert {row.status for row in questions} == {Status.PROCESSED}, "C2: what was open is answered"
+    answers = Counter(row.content for row in left if row.status is Status.DELIVERED)
+    assert answers == Counter(f"I am done with: {text}" for text in STORY), "C4: once each"
+    calls = [row.id for row in left if row.type is Type.TOOL_CALL]
+    results = [row for row in left if row.type is Type.TOOL_RESULT]
+    assert sorted(calls) == sorted(row.parent_id or "" for row in results), "O4: one result for each call"
+    for what in TOOLS:
+        assert outside.runs[what] <= 1, f"C3: {what} ran {outside.runs[what]} times"
+    done = {row.content.partition(" ")[0] for row in results if row.metadata["outcome"] == "ok"}
+    assert done <= set(outside.runs)
+    assert set(outside.sent) == set(answers), "C5: every answer was sent"
+    assert max(outside.sent.values()) <= 2

@@ -1,16 +1,15 @@
 """C1 to C5 on a disk that loses power: at any write, nothing accepted is lost and nothing is done twice.
 
-The real tree tells a story (`tests.paths.story`) on a disk of the harness. A few power cuts are drawn by the seed that
-is printed (`KESOKU_SEED` repeats it); `KESOKU_POWER_LOSS=all` cuts at every write, with every way to survive.
+The real tree tells a story (`tests.paths.story`) on a disk of the harness. A few of all power cuts, at every write and
+with every way to survive, are drawn (`tests.draws`).
 """
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
-from collections import Counter
-from collections.abc import Iterator
+import sys
+from itertools import product
 from pathlib import Path
 
 import apsw
@@ -18,10 +17,10 @@ import trio
 from trio.testing import MockClock
 
 from kesoku_actors.harness import SURVIVALS, Disk, Survival, mounted, no_fault, power_loss_at
-from kesoku_actors.protocol import Message, Role, Status, Type
+from kesoku_actors.protocol import Message
 from kesoku_actors.store import Durability, Inline, StoreOptions
-from tests.paths.house import Home
-from tests.paths.story import STORY, TOOLS, Outside
+from tests.draws import drawn
+from tests.paths.story import STORY, Outside, judge, rows
 
 CUTS = 24
 
@@ -41,30 +40,6 @@ def lived(folder: Path, disk: Disk, outside: Outside) -> tuple[tuple[Message, ..
         return None
 
     return trio.run(live, clock=MockClock(autojump_threshold=0))
-
-
-async def rows(home: Home) -> tuple[Message, ...]:
-    return (await home.gateway.reader.changes(0, 1_000)).changed
-
-
-def judge(outside: Outside, accepted: list[str], found: tuple[Message, ...], left: tuple[Message, ...]) -> None:
-    """Raise unless the life after the power loss kept every promise."""
-    there = {row.external_id for row in found}
-    assert set(accepted) <= there, "C1: what was accepted is there"
-    questions = [row for row in left if row.role is Role.USER]
-    assert [row.content for row in sorted(questions, key=lambda row: row.seq)] == list(STORY)
-    assert {row.status for row in questions} == {Status.PROCESSED}, "C2: what was open is answered"
-    answers = Counter(row.content for row in left if row.status is Status.DELIVERED)
-    assert answers == Counter(f"I am done with: {text}" for text in STORY), "C4: once each"
-    calls = [row.id for row in left if row.type is Type.TOOL_CALL]
-    results = [row for row in left if row.type is Type.TOOL_RESULT]
-    assert sorted(calls) == sorted(row.parent_id or "" for row in results), "O4: one result for each call"
-    for what in TOOLS:
-        assert outside.runs[what] <= 1, f"C3: {what} ran {outside.runs[what]} times"
-    done = {row.content.partition(" ")[0] for row in results if row.metadata["outcome"] == "ok"}
-    assert done <= set(outside.runs)
-    assert set(outside.sent) == set(answers), "C5: every answer was sent"
-    assert max(outside.sent.values()) <= 2
 
 
 def cut_and_go_on(folder: Path, number: int, survival: Survival) -> int:
@@ -94,25 +69,14 @@ def changes_of_the_story(folder: Path) -> int:
         return disk.changes
 
 
-def drawn(count: int) -> Iterator[tuple[int, Survival]]:
-    """The cuts to make among `count` changes."""
-    if os.environ.get("KESOKU_POWER_LOSS") == "all":
-        yield from ((number, survival) for number in range(1, count + 1) for survival in SURVIVALS)
-        return
-    seed = int(os.environ.get("KESOKU_SEED") or random.SystemRandom().getrandbits(32))
-    print(f"KESOKU_SEED={seed}")  # noqa: T201  (pytest shows it when the test fails)
-    rng = random.Random(seed)
-    for number in rng.sample(range(1, count + 1), CUTS):
-        yield number, rng.choice(SURVIVALS)
-
-
 def test_a_power_loss_at_any_write_loses_nothing_accepted_and_does_nothing_twice(tmp_path: Path) -> None:
     (tmp_path / "whole").mkdir()
+    changes = changes_of_the_story(tmp_path / "whole")
     resent = 0
-    for number, survival in drawn(changes_of_the_story(tmp_path / "whole")):
+    for number, survival in drawn(list(product(range(1, changes + 1), SURVIVALS)), CUTS):
         folder = tmp_path / f"{number}-{survival.__name__}"
         folder.mkdir()
-        print(f"power loss at change {number}, survives: {survival.__name__}")  # noqa: T201
+        sys.stdout.write(f"power loss at change {number}, survives: {survival.__name__}\n")
         resent += cut_and_go_on(folder, number, survival)
         shutil.rmtree(folder)
-    print(f"{resent} answers were sent twice")  # noqa: T201
+    sys.stdout.write(f"{resent} answers were sent twice\n")
