@@ -16,9 +16,8 @@ from contextlib import AbstractContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import Final
+from typing import Final, TypeVar
 
-import apsw
 import trio
 from attrs import Factory, define, field, frozen
 
@@ -32,6 +31,8 @@ from kesoku_actors.store.port import Command, Publication
 from kesoku_actors.store.reader import Reader
 from kesoku_actors.store.soundness import check_beside
 from kesoku_actors.store.transaction import Rules
+
+T = TypeVar("T")
 
 GROUP: Final = 64
 """Letters of one transaction at most."""
@@ -155,25 +156,29 @@ class _Writer:
 
     async def commit(self, letters: list[Letter[Command]]) -> None:
         """Commit one group and answer its letters. Raises `StoreDamaged`."""
-        run = partial(self.engine.run, [letter.message for letter in letters])
-        for pause_s in (*self.options.retry_s, None):
+        try:
+            replies, publication = await self._patiently(partial(self.engine.run, [each.message for each in letters]))
+        except faults.PASSING as error:
+            for letter in letters:
+                letter.refuse(faults.busy(error))
+        except faults.DAMAGE as error:
+            for letter in letters:
+                letter.refuse(faults.damaged(self.options.path, error))
+            raise faults.damaged(self.options.path, error) from error
+        else:
+            if publication is not None:
+                self.publish(publication)
+            for letter, reply in zip(letters, replies, strict=True):
+                _answer(letter, reply)
+
+    async def _patiently(self, run: Callable[[], T]) -> T:
+        """Run a group, again after each pause as long as what fails may pass; the last error is raised."""
+        for pause_s in self.options.retry_s:
             try:
-                replies, publication = await self.options.access.run(run)
-            except faults.PASSING as error:
-                if pause_s is None:
-                    return _refuse(letters, error)
+                return await self.options.access.run(run)
+            except faults.PASSING:
                 await self.options.sleep(pause_s * (0.5 + self.rng.random()))
-            except faults.DAMAGE as error:
-                for letter in letters:
-                    letter.refuse(faults.damaged(self.options.path, error))
-                raise faults.damaged(self.options.path, error) from error
-            else:
-                if publication is not None:
-                    self.publish(publication)
-                for letter, reply in zip(letters, replies, strict=True):
-                    _answer(letter, reply)
-                return None
-        return None
+        return await self.options.access.run(run)
 
 
 def _answer(letter: Letter[Command], reply: object) -> None:
@@ -181,8 +186,3 @@ def _answer(letter: Letter[Command], reply: object) -> None:
         letter.refuse(reply.error)
     else:
         letter.reply(reply)
-
-
-def _refuse(letters: list[Letter[Command]], error: apsw.Error) -> None:
-    for letter in letters:
-        letter.refuse(faults.busy(error))
