@@ -127,7 +127,9 @@ def build_house(plan: Plan) -> House:
         world=world,
     )
     broadcaster = Broadcaster(subscriptions=subscriptions, latches=latches, publisher=publisher, reader=store.reader)
-    tools = Tools(registry=plan.registry, journal=StoreJournal(store), clock=world.clock, options=plan.tool_options)
+    tools = Tools(
+        registry=plan.registry, journal=StoreJournal(store, plan.probe), clock=world.clock, options=plan.tool_options
+    )
     exits = Exits()
     workers = Dynamic("workers", on_exit=exits.put)
     dispatcher_parts = DispatcherParts(

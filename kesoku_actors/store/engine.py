@@ -55,6 +55,10 @@ _UNFIT: Final = (UnicodeEncodeError, OverflowError, apsw.TooBigError)
 """Text that is not Unicode, a number of more than 64 bits, more than SQLite takes: the command is at fault."""
 
 
+_PARTS: Final = ("late", "step", "insert", "results", "ends", "adopt", "claim", "give_back")
+"""The parts of a `Commit`, by which the points of its kinds are told apart."""
+
+
 @frozen
 class Failed:
     """A command refused for its own fault: the error its asker gets."""
@@ -93,19 +97,25 @@ class Engine:
             replies = [self._one(tx, command, changes) for command in commands]
             if tx.counter != counter:
                 self.connection.execute("UPDATE meta SET value = ? WHERE name = 'counter'", (tx.counter,))
-            self.probe("store.before_commit")
+            self._pass("store.before_commit", commands)
             self.connection.execute("COMMIT")
         except BaseException:
             if self.connection.in_transaction:
                 self.connection.execute("ROLLBACK")
             raise
-        self.probe("store.after_commit")
+        self._pass("store.after_commit", commands)
         return replies, changes.publication(counter, tx.counter) if changes.are_any else None
 
     def nothing_new(self) -> port.Publication:
         """Return a publication of nothing, with the counter as it is."""
         counter = scalar(self.connection, "SELECT value FROM meta WHERE name = 'counter'")
         return Changes().publication(counter, counter)
+
+    def _pass(self, point: str, commands: Sequence[port.Command]) -> None:
+        """Tell the probe the point, then the point of each kind of command in the group."""
+        self.probe(point)
+        for kind in dict.fromkeys(map(_kind, commands)):
+            self.probe(f"{point}/{kind}")
 
     def _one(self, tx: Transaction, command: port.Command, changes: Changes) -> object:
         counter = tx.counter
@@ -121,6 +131,15 @@ class Engine:
         tx.execute("RELEASE command")
         changes.absorb(tx.changes)
         return reply
+
+
+def _kind(command: port.Command) -> str:
+    """Return the name of the command; of a worker's commit also what it carries, as `Commit(step insert)`."""
+    name = type(command).__name__
+    if not isinstance(command, port.Commit):
+        return name
+    parts = {part: getattr(command, part) for part in _PARTS}
+    return f"{name}({' '.join(part for part, value in parts.items() if value and value != port.ResultMode.NONE)})"
 
 
 def _refusal(command: port.Command, error: Exception) -> object:
