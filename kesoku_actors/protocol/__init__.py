@@ -1,12 +1,22 @@
 """Data that both sides of a wire share. Pure: no I/O, no trio.
 
 * `messages`: the message, its roles, types, statuses and the table of moves (M1 to M4)
+* `attachments`: the files of a message (M8)
 * `sessions`: sessions, channels, stops, steps, usage
 * `events`: what listeners hear
 * `tools`: what a model is told of a tool
 * `codec`: the strict converter between values and JSON data
 """
 
+from kesoku_actors.protocol.attachments import (
+    ATTACHMENTS,
+    UNKNOWN_TYPE,
+    Attachment,
+    AttachmentState,
+    attachments_in,
+    awaits_attachments,
+    expected,
+)
 from kesoku_actors.protocol.codec import DecodeError, decode, make_converter
 from kesoku_actors.protocol.events import (
     Activity,
@@ -20,6 +30,7 @@ from kesoku_actors.protocol.events import (
     StopEnded,
     ToolProgress,
 )
+from kesoku_actors.protocol.invalid import InvalidMessage
 from kesoku_actors.protocol.messages import (
     AGENT,
     ANONYMOUS,
@@ -32,7 +43,6 @@ from kesoku_actors.protocol.messages import (
     SYSTEM,
     Draft,
     Inbound,
-    InvalidMessage,
     Message,
     Outcome,
     Reason,
@@ -59,14 +69,18 @@ __all__ = [
     "AGENT",
     "ANONYMOUS",
     "ASKS",
+    "ATTACHMENTS",
     "ENDED",
     "FAMILIES",
     "LEAVES",
     "MOVES",
     "STAYS",
     "SYSTEM",
+    "UNKNOWN_TYPE",
     "Activity",
     "ActivityChanged",
+    "Attachment",
+    "AttachmentState",
     "BusyMode",
     "CallState",
     "Changed",
@@ -97,6 +111,9 @@ __all__ = [
     "Type",
     "Usage",
     "Waiting",
+    "attachments_in",
+    "awaits_attachments",
     "decode",
+    "expected",
     "make_converter",
 ]

@@ -7,7 +7,8 @@ Invariants, enforced when a value is made (M1 to M4):
   and `System` for a notice;
 * a tool call carries `tool_name`, `tool_arguments`, `tool_call_id`; a result carries `tool_name`, `tool_call_id`
   and an `outcome`, and its parent is its call;
-* a status moves only along `MOVES` (M2).
+* a status moves only along `MOVES` (M2);
+* what its metadata says of attachments has the shape of M8 (`attachments`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from typing import Any, Final
 
 from attrs import Attribute, evolve, field, frozen
 
-from kesoku_actors.errors import Fault
+from kesoku_actors.protocol.attachments import ATTACHMENTS, attachments_in
+from kesoku_actors.protocol.invalid import InvalidMessage
 
 AGENT: Final = "Kesoku"
 SYSTEM: Final = "System"
@@ -121,14 +123,10 @@ _OUTCOMES: Final = frozenset(Outcome)
 _RESULT_KEYS: Final = ("tool_name", "tool_call_id", "outcome")
 
 
-class InvalidMessage(Fault):
-    """A message value breaks one of M1 to M4; the text names the rule."""
-
-
 def check_shape(
     role: Role, type: Type, status: Status, sender: str, parent_id: str | None, metadata: Mapping[str, Any]
 ) -> None:
-    """Raise `InvalidMessage` unless role, type, status, sender and metadata fit together (M2 to M4)."""
+    """Raise `InvalidMessage` unless role, type, status, sender and metadata fit together (M2 to M4, M8)."""
     family = FAMILIES.get((role, type))
     if family is None:
         raise InvalidMessage(f"M2: a message of role {role} cannot have the type {type}")
@@ -148,6 +146,8 @@ def check_shape(
             raise InvalidMessage("M4: a tool result's parent is its call")
         if metadata["outcome"] not in _OUTCOMES:
             raise InvalidMessage(f"M4: unknown outcome {metadata['outcome']!r}")
+    if ATTACHMENTS in metadata:
+        attachments_in(metadata)
 
 
 def _metadata_is_an_object(_message: object, _attribute: Attribute[Any], value: object) -> None:
