@@ -4,7 +4,8 @@
 * `face`, `reader`: what callers use
 * `actor`: the writer; `access`: which connections and threads
 * `engine`, `transaction`: one group of commands as one transaction
-* `posting`, `sessions`, `stops`, `turns`, `commits`, `workers`, `calls`, `deliveries`: the commands, by noun
+* `posting`, `attachments`, `sessions`, `stops`, `turns`, `commits`, `workers`, `calls`, `deliveries`: the
+  commands, by noun
 * `queries`, `rows`: reads; values and rows
 * `opening`, `ownership`, `header`, `schema`, `soundness`, `reading`, `faults`: the file
 """
@@ -52,6 +53,7 @@ from kesoku_actors.store.port import (
     RequestStop,
     ResultMode,
     SetMode,
+    SettleAttachment,
     StageOutcome,
     StoreBusy,
     StoreDamaged,
@@ -114,6 +116,7 @@ __all__ = [
     "Rules",
     "SessionHistory",
     "SetMode",
+    "SettleAttachment",
     "StageOutcome",
     "Store",
     "StoreBusy",

@@ -25,6 +25,7 @@ from kesoku_actors.protocol import (
     Type,
 )
 from kesoku_actors.store import queries
+from kesoku_actors.store.attachments import settle_as_late
 from kesoku_actors.store.port import (
     Commit,
     CommitReply,
@@ -46,7 +47,6 @@ from kesoku_actors.store.turns import (
     spend,
     stored,
     take,
-    with_late_attachments,
 )
 from kesoku_actors.store.workers import is_registered
 
@@ -88,10 +88,7 @@ def invalid(detail: str) -> Refused:
 
 def _carry_out(tx: Transaction, session: Session, command: Commit, root: Message | None) -> None:
     for message_id in command.late:
-        message = stored(tx, message_id)
-        settled = with_late_attachments(message)
-        if settled is not message:
-            tx.save(settled)
+        settle_as_late(tx, stored(tx, message_id))
     if root is not None:
         said = _insert(tx, session, command, root)
         _add_step(tx, session, command, root, said)

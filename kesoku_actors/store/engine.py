@@ -17,7 +17,7 @@ from attrs import define, frozen
 from kesoku_actors.clock import Clock
 from kesoku_actors.errors import KesokuError
 from kesoku_actors.protocol import InvalidMessage
-from kesoku_actors.store import calls, commits, deliveries, port, posting, sessions, stops, workers
+from kesoku_actors.store import attachments, calls, commits, deliveries, port, posting, sessions, stops, workers
 from kesoku_actors.store.sql import scalar
 from kesoku_actors.store.transaction import Changes, Rules, Transaction
 
@@ -30,6 +30,7 @@ HANDLERS: Final[Mapping[type[port.Command], Handler]] = MappingProxyType(
         port.PostNotice: posting.post_notice,
         port.EditMessage: posting.edit,
         port.WithdrawMessage: posting.withdraw,
+        port.SettleAttachment: attachments.settle,
         port.RequestStop: stops.request_stop,
         port.RequestForce: stops.request_force,
         port.CloseSession: sessions.close_session,

@@ -40,6 +40,10 @@ class Store:
         """Delete a waiting message (M8)."""
         return cast(bool, await self._ask(command))
 
+    async def settle_attachment(self, command: port.SettleAttachment) -> Message | None:
+        """Settle an expected attachment (M8)."""
+        return cast("Message | None", await self._ask(command))
+
     async def stop(self, command: port.RequestStop) -> Stop | port.NothingToStop:
         """Store a stop (I7)."""
         return cast("Stop | port.NothingToStop", await self._ask(command))

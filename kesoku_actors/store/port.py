@@ -283,6 +283,23 @@ class WithdrawMessage:
 
 
 @frozen(kw_only=True)
+class SettleAttachment:
+    """An attachment of a message was saved at `path`, or was not for a `reason` (M8).
+
+    Answer: the `Message` as it is stored now, or none when it is gone. The first settlement stands: the file is the
+    message's own only when the attachment at `index` names this path. Safe to send again.
+    """
+
+    message_id: str
+    index: int
+    path: str | None = None
+    """Relative to the workspace of the message's session, with slashes."""
+    mime_type: str | None = None
+    """As found in the content; none: as declared."""
+    reason: str | None = None
+
+
+@frozen(kw_only=True)
 class AnswerApproval:
     """Approve or deny a waiting call (T7). Answer: the call's state after it and who decided."""
 
@@ -465,6 +482,7 @@ Command = (
     | SetMode
     | EditMessage
     | WithdrawMessage
+    | SettleAttachment
     | AnswerApproval
     | BeginEpoch
     | RegisterWorker

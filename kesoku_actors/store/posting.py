@@ -12,7 +12,18 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from kesoku_actors.protocol import SYSTEM, Channel, Inbound, Message, Role, SessionState, Status, Type
+from kesoku_actors.protocol import (
+    SYSTEM,
+    Channel,
+    Inbound,
+    Message,
+    Role,
+    SessionState,
+    Status,
+    Type,
+    attachments_in,
+)
+from kesoku_actors.store.attachments import content_with_references
 from kesoku_actors.store.port import (
     EditMessage,
     Gone,
@@ -55,7 +66,7 @@ def post(tx: Transaction, command: Post) -> PostReply:
         type=Type.TEXT,
         status=Status.PENDING_AGENT,
         sender=inbound.sender,
-        content=inbound.content,
+        content=content_with_references(inbound.content, attachments_in(inbound.metadata)),
         metadata=inbound.metadata,
         external_id=inbound.external_id,
     )
@@ -95,11 +106,12 @@ def notify(
 
 
 def edit(tx: Transaction, command: EditMessage) -> Message | None:
-    """Replace the content of a message nobody has taken (M8)."""
+    """Replace the content of a message nobody has taken; its attachments stay named in it (M8)."""
     message = tx.get(command.message_id)
     if message is None or not _is_untaken(message):
         return None
-    return tx.save(evolve(message, content=command.content))
+    content = content_with_references(command.content, attachments_in(message.metadata))
+    return tx.save(evolve(message, content=content))
 
 
 def withdraw(tx: Transaction, command: WithdrawMessage) -> bool:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from attrs import evolve
-
 from kesoku_actors.protocol import CallState, Message, Outcome, Reason, Role, Status, Type
 from kesoku_actors.store import queries
 from kesoku_actors.store.port import Ending, StoreFault, Taking
@@ -157,14 +155,3 @@ def _insert_result(
         root=root,
         parent_id=call_id,
     )
-
-
-def with_late_attachments(message: Message) -> Message:
-    """Return the message with its expected attachments settled as late, named in its content (M8)."""
-    attachments = message.metadata.get("attachments", [])
-    late = [item for item in attachments if item.get("state") == "expected"]
-    if not late:
-        return message
-    settled = [{**item, "state": "late"} if item in late else item for item in attachments]
-    named = "".join(f"\n[attachment {item.get('filename', 'without a name')}: did not arrive in time]" for item in late)
-    return evolve(message, content=message.content + named, metadata={**message.metadata, "attachments": settled})
