@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator
-from functools import partial
 from typing import Final
 
 import trio
@@ -31,18 +30,12 @@ from kesoku_actors.app.chat_sessions import channel_of
 from kesoku_actors.app.config_context import use_settings
 from kesoku_actors.app.house import House, build_house
 from kesoku_actors.app.interrupts import Interrupts
-from kesoku_actors.app.models import provider_registry
-from kesoku_actors.app.plan import plan_run, tool_warnings
-from kesoku_actors.app.settings import Settings
-from kesoku_actors.app.weights import fetch_if_needed
-from kesoku_actors.clock import World, real_world
-from kesoku_actors.errors import KesokuError, UsageError
-from kesoku_actors.llm.port import Provider
-from kesoku_actors.llm.registry import Choice
-from kesoku_actors.log import ERROR, WARNING, Logger, mask_secrets, stream_sink
+from kesoku_actors.app.plan import plan_run
+from kesoku_actors.app.prelude import Prelude, most_telling, prepare, stderr_log, warm
+from kesoku_actors.clock import World
+from kesoku_actors.errors import UsageError
 from kesoku_actors.protocol import Channel, Inbound
 from kesoku_actors.store import Posted
-from kesoku_actors.tools.shell import hide_environment
 
 EXIT_CODES: Final = {
     ChatState.ANSWERED: 0,
@@ -54,40 +47,33 @@ EXIT_CODES: Final = {
 
 def run_chat(request: ChatRequest) -> int:
     """Answer the prompt of `request` and return the exit code. Raises `KesokuError`."""
-    settings, world = request.settings, real_world()
-    hide_environment()  # before there are threads: what runs in a shell must not read our keys through /proc (T2)
-    log = _logger(settings, world, request.is_tty)
-    registry = provider_registry(settings, world, log)
-    fetch_if_needed(settings, registry)
-    choice = registry.choose(settings.agent.llm)
-    _tell_first(settings, choice)
+    prelude = prepare(request.settings, *stderr_log(request.settings, request.is_tty))
     kind = ViewKind.JSON if request.json else fitting_kind(sys.stdout, os.environ)
-    view = make_view(kind, stdout=sys.stdout, stderr=sys.stderr, environ=os.environ, clock=world.clock)
-    with use_settings(settings):
+    view = make_view(kind, stdout=sys.stdout, stderr=sys.stderr, environ=os.environ, clock=prelude.world.clock)
+    with use_settings(request.settings):
         try:
-            outcome = trio.run(_chat, request, choice.provider, view, world, log)
+            outcome = trio.run(_chat, request, prelude, view)
         except SystemFailed as failed:
-            raise _telling(failed) from failed
+            raise most_telling(failed) from failed
     return EXIT_CODES[outcome.state] if outcome is not None else EXIT_CODES[ChatState.STOPPED]
 
 
-async def _chat(request: ChatRequest, provider: Provider, view: View, world: World, log: Logger) -> ChatOutcome | None:
+async def _chat(request: ChatRequest, prelude: Prelude, view: View) -> ChatOutcome | None:
     """Run the daemon around one turn; none when the person left before its end."""
-    channel = await channel_of(request, world)
+    channel = await channel_of(request, prelude.world)
     plan = plan_run(
         request.settings,
-        provider,
-        world=world,
-        log=log,
+        prelude.provider,
+        world=prelude.world,
+        log=prelude.log,
         channels=(channel,),
         edges=lambda _gateway: (),
         probe=lambda _point: None,
     )
     house = build_house(plan)
-    async with run_system(house.spec, log=partial(_debug, log)):
-        if provider.name == "local":
-            _warm(provider)
-        return await _talk(request, house, channel, view, world)
+    async with run_system(house.spec, log=prelude.log_actors):
+        warm(prelude.provider)
+        return await _talk(request, house, channel, view, prelude.world)
     raise AssertionError("the system lets every error of the block through")
 
 
@@ -127,36 +113,3 @@ async def _presses(signals: AsyncIterator[int], leave: trio.CancelScope) -> Asyn
             yield number
         else:
             leave.cancel()
-
-
-def _debug(log: Logger, event: str, /, **fields: object) -> None:
-    log.debug(event, **fields)
-
-
-def _warm(provider: Provider) -> None:
-    from kesoku_actors.llm.local import LocalModel
-
-    assert isinstance(provider, LocalModel)
-    provider.warm()
-
-
-def _logger(settings: Settings, world: World, is_tty: bool) -> Logger:
-    """Log to standard error; on a terminal only errors, which would stand in the middle of the talk."""
-    mask = mask_secrets(settings.secrets())
-    sink = stream_sink(sys.stderr, mask=mask, environ=os.environ) if sys.stderr is not None else lambda _entry: None
-    return Logger(sink=sink, wall=world.clock.wall, level=ERROR if is_tty else WARNING)
-
-
-def _tell_first(settings: Settings, choice: Choice) -> None:
-    if sys.stderr is None:
-        return
-    warnings = [*settings.warnings, *(tool_warnings(settings) if choice.provider.supports_tools else ())]
-    lines = [*(f"warning: {line}" for line in warnings), choice.line]
-    sys.stderr.write("".join(f"kesoku-actors: {line}\n" for line in lines))
-    sys.stderr.flush()
-
-
-def _telling(failed: SystemFailed) -> KesokuError:
-    """Return the error that says most: one of a known kind among the leaves."""
-    known = [leaf for leaf in failed.leaves if isinstance(leaf, KesokuError)]
-    return known[0] if known else failed

@@ -31,6 +31,16 @@ class ChatRequest:
 
 
 @frozen(kw_only=True)
+class TalkRequest:
+    """Talk at a terminal. At most one of `session` and `latest` is given; without either a new session begins."""
+
+    settings: Settings
+    """A name given with `--llm` is `settings.agent.llm` already."""
+    session: str | None = None
+    latest: bool = False
+
+
+@frozen(kw_only=True)
 class SessionsRequest:
     """List the sessions, newest first."""
 

@@ -6,11 +6,11 @@ import json
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import datetime
 
 import trio
 
-from kesoku_actors.app.chat_request import ChatRequest, SessionsRequest
+from kesoku_actors.adapters.commands import session_line
+from kesoku_actors.app.chat_request import ChatRequest, SessionsRequest, TalkRequest
 from kesoku_actors.app.plan import reading_options
 from kesoku_actors.app.settings import Settings
 from kesoku_actors.clock import World
@@ -23,7 +23,7 @@ TERMINAL = "terminal"
 LISTED = 50
 
 
-async def channel_of(request: ChatRequest, world: World) -> Channel:
+async def channel_of(request: ChatRequest | TalkRequest, world: World) -> Channel:
     """Return the channel the chat talks in. Raises `NotFound` for a session that cannot be gone on with."""
     if request.session is None and not request.latest:
         return Channel(chatbot_id=TERMINAL, channel_id=world.ids())
@@ -35,7 +35,7 @@ async def channel_of(request: ChatRequest, world: World) -> Channel:
     return Channel(chatbot_id=session.chatbot_id, channel_id=session.channel_id)
 
 
-async def _wanted(request: ChatRequest) -> SessionInfo:
+async def _wanted(request: ChatRequest | TalkRequest) -> SessionInfo:
     async with _reading(request.settings) as reader:
         if request.session is not None:
             session = await reader.session(request.session) if reader else None
@@ -66,9 +66,7 @@ def list_sessions(request: SessionsRequest) -> int:
     if not sessions:
         sys.stdout.write("There are no sessions yet.\n")
     for session in sessions:
-        when = datetime.fromtimestamp(session.last_activity).strftime("%Y-%m-%d %H:%M")
-        turns = f"{session.turns} turn{'' if session.turns == 1 else 's'}"
-        sys.stdout.write(f"{session.id}  {when}  {turns:>9}  {session.chatbot_id:<10} {session.title}".rstrip() + "\n")
+        sys.stdout.write(f"{session_line(session)}\n")
     return 0
 
 

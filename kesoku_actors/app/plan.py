@@ -21,7 +21,7 @@ from kesoku_actors.llm.port import Provider
 from kesoku_actors.log import Logger, mask_secrets
 from kesoku_actors.prompt import BUILT_IN
 from kesoku_actors.protocol import Channel
-from kesoku_actors.session import Brain, TurnLimits
+from kesoku_actors.session import Brain, Remit, TurnLimits
 from kesoku_actors.store import DeadCall, Durability, Rules, StoreOptions
 from kesoku_actors.tools import ToolOptions, ToolRegistry
 from kesoku_actors.tools.shell import (
@@ -43,7 +43,7 @@ def plan_run(
     *,
     world: World,
     log: Logger,
-    channels: tuple[Channel, ...] | None,
+    channels: Remit | tuple[Channel, ...] | None,
     edges: EdgesFor,
     probe: Callable[[str], None],
 ) -> Plan:

@@ -1,9 +1,10 @@
-"""`kesoku-actors chat`: one prompt, one streamed answer; or the list of sessions."""
+"""`kesoku-actors chat`: one prompt, one streamed answer; a talk at a terminal; or the list of sessions."""
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import click
 
@@ -11,7 +12,7 @@ from kesoku_actors.cli.configuration import config_option, settings_of
 from kesoku_actors.cli.exit_codes import exit_codes_help
 
 if TYPE_CHECKING:  # attrs and cattrs would cost every help text 0.1 s
-    from kesoku_actors.app.chat_request import ChatRequest, SessionsRequest
+    from kesoku_actors.app.chat_request import ChatRequest, SessionsRequest, TalkRequest
 
 
 @click.command("chat", epilog=exit_codes_help())
@@ -33,16 +34,29 @@ def command(
 ) -> int:
     """Ask the agent something; the answer is streamed.
 
-    Without PROMPT, or with "-", the prompt is read from standard input, up to 8 MiB of UTF-8. Ctrl-C stops the turn
-    and waits for its end; once more, while tools run, ends them.
+    Without PROMPT a talk begins on a terminal, where /help shows what can be done. In a pipe, or with "-", the prompt
+    is read from standard input, up to 8 MiB of UTF-8. Ctrl-C stops the turn and waits for its end; once more, while
+    tools run, ends them.
     """
     request = request_of(prompt, config, session, latest=latest, listing=listing, llm=llm, json=json)
     # The whole agent is imported only now: a request that cannot be taken is refused at once.
-    from kesoku_actors.app.chat import run_chat
-    from kesoku_actors.app.chat_request import ChatRequest
-    from kesoku_actors.app.chat_sessions import list_sessions
+    from kesoku_actors.app.chat_request import ChatRequest, SessionsRequest, TalkRequest
 
-    return run_chat(request) if isinstance(request, ChatRequest) else list_sessions(request)
+    match request:
+        case ChatRequest():
+            from kesoku_actors.app.chat import run_chat
+
+            return run_chat(request)
+        case TalkRequest():
+            from kesoku_actors.app.talk import run_interactive
+
+            return run_interactive(request)
+        case SessionsRequest():
+            from kesoku_actors.app.chat_sessions import list_sessions
+
+            return list_sessions(request)
+        case never:
+            assert_never(never)
 
 
 def request_of(
@@ -54,14 +68,14 @@ def request_of(
     listing: bool = False,
     llm: str | None = None,
     json: bool = False,
-) -> ChatRequest | SessionsRequest:
+) -> ChatRequest | SessionsRequest | TalkRequest:
     """Return what the options ask for. Raises `click.UsageError`, `ConfigError`, `NotFound`, `UsageError`."""
     if (session is not None) + latest + listing > 1:
         raise click.UsageError("-r, -z and -l exclude each other")
     if listing and prompt is not None:
         raise click.UsageError("-l takes no prompt")
 
-    from kesoku_actors.app.chat_request import ChatRequest, SessionsRequest, check_session_id
+    from kesoku_actors.app.chat_request import ChatRequest, SessionsRequest, TalkRequest, check_session_id
     from kesoku_actors.cli.prompt_input import read_prompt
 
     if session is not None:
@@ -70,5 +84,16 @@ def request_of(
     is_tty = sys.stdout.isatty()
     if listing:
         return SessionsRequest(settings=settings, json=json, is_tty=is_tty)
+    if prompt is None and not json and _is_at_a_terminal():
+        return TalkRequest(settings=settings, session=session, latest=latest)
     text = read_prompt(prompt)
     return ChatRequest(prompt=text, settings=settings, session=session, latest=latest, json=json, is_tty=is_tty)
+
+
+def _is_at_a_terminal() -> bool:
+    """Tell whether a person types here and reads on a terminal that can move its cursor."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        return False
+    from kesoku_actors.adapters.terminal import ViewKind, fitting_kind
+
+    return fitting_kind(sys.stdout, os.environ) is ViewKind.RICH

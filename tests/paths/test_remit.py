@@ -9,7 +9,7 @@ import trio
 from trio.testing import MockClock
 
 from kesoku_actors.llm.scripted import Call, Say, Wait
-from kesoku_actors.protocol import CallState, Channel, Inbound, Message, Outcome, Status, Type
+from kesoku_actors.protocol import Channel, Inbound, Message, Outcome, Status, Type
 from kesoku_actors.session import Remit
 from kesoku_actors.store import Posted
 from tests.paths.house import ROOM, Home, at_home, texts
@@ -26,11 +26,12 @@ async def say_there(home: Home, content: str) -> Message:
 async def test_a_turn_that_a_crash_broke_off_goes_on_when_its_channel_is_taken_up(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
-    runs = []
+    runs, begun = [], trio.Event()
 
     async def slow() -> str:
         """Take long."""
         runs.append(1)
+        begun.set()
         await trio.sleep(60)
         return "done"
 
@@ -38,8 +39,7 @@ async def test_a_turn_that_a_crash_broke_off_goes_on_when_its_channel_is_taken_u
     before.mkdir()
     async with at_home(before, [(Call(name="slow"),), (Say(text="bye"),)], tools=[slow]) as home:
         message = await say_there(home, "there")
-        while not any(call.state is CallState.STARTED for call in await home.gateway.reader.calls(message.id)):
-            await trio.sleep(1)
+        await begun.wait()
         shutil.copytree(before, after)  # what a crash would leave at this moment
     remit = Remit((ROOM,))
     async with at_home(after, [(Say(text="I looked again"),)], tools=[slow], channels=remit) as home:

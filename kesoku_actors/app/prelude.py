@@ -1,0 +1,82 @@
+"""What every chat does before its daemon runs: choose the model, set up the log, tell a person what to know."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from attrs import frozen
+
+from kesoku_actors.actors import SystemFailed
+from kesoku_actors.app.models import provider_registry
+from kesoku_actors.app.plan import tool_warnings
+from kesoku_actors.app.settings import Settings
+from kesoku_actors.app.weights import fetch_if_needed
+from kesoku_actors.clock import World, real_world
+from kesoku_actors.errors import KesokuError
+from kesoku_actors.llm.port import Provider
+from kesoku_actors.llm.registry import Choice, ProviderRegistry
+from kesoku_actors.log import ERROR, WARNING, Entry, Logger, Sink, mask_secrets, stream_sink
+
+
+@frozen(kw_only=True)
+class Prelude:
+    """A chat that can begin."""
+
+    settings: Settings
+    world: World
+    log: Logger
+    registry: ProviderRegistry
+    provider: Provider
+    """The model that answers."""
+
+    def log_actors(self, event: str, /, **fields: object) -> None:
+        """Log what the actor kernel says."""
+        self.log.debug(event, **fields)
+
+
+def prepare(settings: Settings, sink: Sink, level: int) -> Prelude:
+    """Choose the model and say which one answers. Raises `ConfigError` and what fetching a model raises."""
+    world = real_world()
+    log = Logger(sink=sink, wall=world.clock.wall, level=level)
+    registry = provider_registry(settings, world, log)
+    fetch_if_needed(settings, registry)
+    choice = registry.choose(settings.agent.llm)
+    _tell_first(settings, choice)
+    return Prelude(settings=settings, world=world, log=log, registry=registry, provider=choice.provider)
+
+
+def warm(provider: Provider) -> None:
+    """Let a model that takes its time begin to start."""
+    if provider.name != "local":
+        return
+    from kesoku_actors.llm.local import LocalModel
+
+    assert isinstance(provider, LocalModel)
+    provider.warm()
+
+
+def stderr_log(settings: Settings, is_tty: bool) -> tuple[Sink, int]:
+    """Return a sink on standard error and its level: on a terminal only errors, which would stand in the talk."""
+    mask = mask_secrets(settings.secrets())
+    sink = stream_sink(sys.stderr, mask=mask, environ=os.environ) if sys.stderr is not None else _nowhere
+    return sink, ERROR if is_tty else WARNING
+
+
+def most_telling(failed: SystemFailed) -> KesokuError:
+    """Return the error that says most: one of a known kind among the leaves."""
+    known = [leaf for leaf in failed.leaves if isinstance(leaf, KesokuError)]
+    return known[0] if known else failed
+
+
+def _nowhere(_entry: Entry) -> None:
+    """Standard error was closed before the program began."""
+
+
+def _tell_first(settings: Settings, choice: Choice) -> None:
+    if sys.stderr is None:
+        return
+    warnings = [*settings.warnings, *(tool_warnings(settings) if choice.provider.supports_tools else ())]
+    lines = [*(f"warning: {line}" for line in warnings), choice.line]
+    sys.stderr.write("".join(f"kesoku-actors: {line}\n" for line in lines))
+    sys.stderr.flush()

@@ -1,0 +1,145 @@
+"""The interactive chat: the whole daemon around a talk at a terminal, in this process.
+
+It works for the sessions talked in and no other (C2): for one that is gone on with, from then on.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import trio
+from attrs import define, evolve
+
+from kesoku_actors.actors import DynamicSpec, SystemFailed, run_system
+from kesoku_actors.adapters.commands import ModelInfo
+from kesoku_actors.adapters.terminal import stream_output
+from kesoku_actors.adapters.terminal.interactive import Screen, TalkOptions, quiet_keys, run_talk
+from kesoku_actors.app.brains import Brains
+from kesoku_actors.app.chat_request import TalkRequest
+from kesoku_actors.app.chat_sessions import channel_of
+from kesoku_actors.app.config_context import use_settings
+from kesoku_actors.app.house import build_house
+from kesoku_actors.app.plan import plan_run
+from kesoku_actors.app.prelude import Prelude, most_telling, prepare, warm
+from kesoku_actors.log import ERROR, Entry, Mask, mask_secrets, render_line
+from kesoku_actors.protocol import Channel
+from kesoku_actors.session import Remit
+
+HISTORY: Final = "chat-history"
+"""The file beside the database that keeps what was typed."""
+_SIGNALS: Final = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGWINCH") if hasattr(signal, name)
+)
+
+
+def run_interactive(request: TalkRequest) -> int:
+    """Talk until the person leaves and return the exit code. Raises `KesokuError`."""
+    log = _ScreenLog(mask=mask_secrets(request.settings.secrets()))
+    with quiet_keys(sys.stdin), use_settings(request.settings):
+        prelude = prepare(request.settings, log, ERROR)
+        screen = Screen(
+            out=stream_output(sys.stdout),
+            clock=prelude.world.clock,
+            size=_window_size,
+            no_color=bool(os.environ.get("NO_COLOR")),
+        )
+        log.say = screen.say
+        try:
+            session_id = trio.run(_interactive, request, prelude, screen)
+        except SystemFailed as failed:
+            raise most_telling(failed) from failed
+        finally:
+            log.say = None
+    if session_id is not None:
+        sys.stdout.write(f"go on with it: kesoku-actors chat -r {session_id}\n")
+    return 0
+
+
+async def _interactive(request: TalkRequest, prelude: Prelude, screen: Screen) -> str | None:
+    settings, world = request.settings, prelude.world
+    channel = await channel_of(request, world)
+    remit = Remit((channel,))
+    plan = plan_run(
+        settings,
+        prelude.provider,
+        world=world,
+        log=prelude.log,
+        channels=remit,
+        edges=lambda _gateway: (),
+        probe=lambda _point: None,
+    )
+    brains = Brains(registry=prelude.registry, default=plan.brains[0])
+    models = DynamicSpec(id="models", dynamic=brains.models)
+    plan = evolve(plan, brain_for=brains.of, provider_children=(*plan.provider_children, models))
+    house = build_house(plan)
+    options = TalkOptions(
+        channel=channel,
+        screen=screen,
+        stdin=sys.stdin,
+        history_path=settings.workspace.db_path.with_name(HISTORY),
+        home=str(Path.home()),
+        working_folder=os.getcwd(),
+    )
+    async with run_system(house.spec, log=prelude.log_actors):
+        warm(prelude.provider)
+        desk = _Desk(brains=brains, remit=remit)
+        with trio.open_signal_receiver(*_SIGNALS) as signals:
+            session_id = await run_talk(options, gateway=house.gateway, desk=desk, world=world, signals=signals)
+        if running := len(house.tools.statistics().running):
+            tools = "a tool that runs" if running == 1 else f"{running} tools that run"
+            sys.stderr.write(f"kesoku-actors: waits for {tools}; Ctrl-C does not\n")
+        return session_id
+    raise AssertionError("the system lets every error of the block through")
+
+
+@define(eq=False)
+class _ScreenLog:
+    """Entries as lines in the talk; on standard error where there is none."""
+
+    mask: Mask
+    say: Callable[[Sequence[str]], None] | None = None
+
+    def __call__(self, entry: Entry) -> None:
+        lines = render_line(entry, self.mask, coloured=False).splitlines()
+        if self.say is not None and trio.lowlevel.in_trio_run():
+            self.say(lines)
+        elif sys.stderr is not None:
+            sys.stderr.write("".join(f"{line}\n" for line in lines))
+
+
+def _window_size() -> tuple[int, int]:
+    try:
+        return os.get_terminal_size(sys.stdout.fileno())
+    except OSError:  # it is gone; writing will say so
+        return (80, 24)
+
+
+@define(eq=False)
+class _Desk:
+    """What a conversation may ask of the composition (`Desk`)."""
+
+    brains: Brains
+    remit: Remit
+
+    def model_of(self, channel: Channel) -> str:
+        provider = self.brains.of(channel).provider
+        return f"{provider.model} ({provider.name})"
+
+    def models(self, channel: Channel) -> Sequence[ModelInfo]:
+        chosen = self.brains.of(channel).provider.name
+        return [
+            ModelInfo(name=factory.name, missing=factory.missing(), is_chosen=factory.name == chosen)
+            for factory in self.brains.registry.factories()
+        ]
+
+    async def choose_model(self, channel: Channel, name: str) -> str:
+        warm(await self.brains.choose(channel, name))
+        return self.model_of(channel)
+
+    def work_for(self, channel: Channel) -> None:
+        self.remit.add(channel)
