@@ -14,6 +14,7 @@ from kesoku_actors.actors import Cell, MailboxFull, Ref
 from kesoku_actors.gateway.latches import Latches
 from kesoku_actors.gateway.subscriptions import Subscriptions, in_order
 from kesoku_actors.protocol import (
+    ATTACHMENTS,
     Activity,
     ActivityChanged,
     Changed,
@@ -128,8 +129,13 @@ class Broadcaster:
                     continue
 
     def _latch(self, row: Message) -> None:
-        if row.status is Status.PENDING_AGENT and row.root_id is None and (latch := self.latches.of(row.session_id)):
+        latch = self.latches.of(row.session_id)
+        if latch is None:
+            return
+        if row.status is Status.PENDING_AGENT and row.root_id is None:
             latch.message_waits(Waiting(id=row.id, seq=row.seq, is_person=row.is_person, wakes=row.wakes))
+        if ATTACHMENTS in row.metadata:
+            latch.attachments_changed(row.id)
 
     async def _stop(self, stop: Stop) -> None:
         if latch := self.latches.of(stop.session_id):

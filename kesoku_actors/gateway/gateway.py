@@ -50,6 +50,7 @@ from kesoku_actors.store import (
     RequestStop,
     SessionHistory,
     SetMode,
+    SettleAttachment,
     Store,
     TooEarly,
     WithdrawMessage,
@@ -93,6 +94,23 @@ class Gateway:
     async def withdraw(self, message_id: str) -> bool:
         """Delete a message nobody has taken yet (M8)."""
         return await self.store.withdraw(WithdrawMessage(message_id=message_id))
+
+    async def settle_attachment(
+        self,
+        message_id: str,
+        index: int,
+        *,
+        path: str | None = None,
+        mime_type: str | None = None,
+        reason: str | None = None,
+    ) -> Message | None:
+        """Say that an attachment was saved at `path` in its session's workspace, or why it was not (M8).
+
+        Returns the message as it is stored now, or none when it is gone. The first settlement stands, so the file
+        belongs to the message only when its attachment names this path. Raises `NotFound` for an unknown index.
+        """
+        settle = SettleAttachment(message_id=message_id, index=index, path=path, mime_type=mime_type, reason=reason)
+        return await self.store.settle_attachment(settle)
 
     def listen(
         self,

@@ -24,6 +24,9 @@ class Latch(Protocol):
     def message_withdrawn(self, message_id: str) -> None:
         """A waiting message was deleted."""
 
+    def attachments_changed(self, message_id: str) -> None:
+        """A message with attachments was stored or changed; who waits for one looks again (M8)."""
+
     def stop_stored(self, stop: Stop) -> None:
         """A stop was requested, forced, or has ended."""
 

@@ -1,8 +1,9 @@
 """A session's history as the model reads it, decoded once and grown by appending. Pure.
 
 Invariants (O1): messages stand by (seq of their turn's root, place); a message without a root is not part of it;
-a notice to people never is. A row that comes again, changed, takes the place of its earlier state. Since a turn's
-rows come in the order of their places and turns do not interleave, nearly every row is appended.
+a notice to people never is. A row that comes again, changed, takes the place of its earlier state, an older state never
+that of a newer one. Since a turn's rows come in the order of their places and turns do not interleave, nearly every row
+is appended.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterable
 from attrs import define, field
 
 from kesoku_actors.llm.port import StepContent
-from kesoku_actors.protocol import LEAVES, Message, Role, StoredStep
+from kesoku_actors.protocol import LEAVES, Message, Role, StoredStep, awaits_attachments
 from kesoku_actors.store import Commit, Committed
 
 Key = tuple[int, int]
@@ -28,6 +29,12 @@ class History:
     _keys: list[Key] = field(factory=list)
     _root_seqs: dict[str, int] = field(factory=dict)
     _by_id: dict[str, Message] = field(factory=dict)
+    _awaiting: dict[str, None] = field(factory=dict)
+
+    @property
+    def awaiting(self) -> tuple[str, ...]:
+        """The messages that still await an attachment (M8), in the order they came."""
+        return tuple(self._awaiting)
 
     def add(self, rows: Iterable[Message]) -> None:
         """Take rows that a commit inserted or changed, in `rev` order."""
@@ -37,7 +44,14 @@ class History:
         for row in rows:
             if row.root_id is None or row.place is None or not reads(row):
                 continue
+            known = self._by_id.get(row.id)
+            if known is not None and known.rev > row.rev:
+                continue
             self._by_id[row.id] = row
+            if awaits_attachments(row.metadata):
+                self._awaiting[row.id] = None
+            else:
+                self._awaiting.pop(row.id, None)
             self._place((self._root_seqs[row.root_id], row.place), row)
 
     def add_steps(self, steps: Iterable[StoredStep]) -> None:

@@ -28,12 +28,14 @@ from kesoku_actors.protocol import (
     Channel,
     Delta,
     DeltaKind,
+    Message,
     Stop,
     ToolProgress,
     Waiting,
 )
 from kesoku_actors.session import vocabulary as v
 from kesoku_actors.session.again import until_answered
+from kesoku_actors.session.arrivals import Bell, wait_for_files
 from kesoku_actors.session.history import History
 from kesoku_actors.session.replay import Recorded
 from kesoku_actors.session.turn import TurnLimits, begin, step
@@ -85,6 +87,7 @@ class Inlet:
 
     events: deque[v.Event] = field(factory=deque)
     wake: trio.Event = field(factory=trio.Event)
+    files: Bell = field(factory=Bell)
 
     def put(self, event: v.Event) -> None:
         """Queue an event; never blocks."""
@@ -103,6 +106,9 @@ class Inlet:
 
     def message_withdrawn(self, message_id: str) -> None:
         self.put(v.MessageWithdrawn(message_id))
+
+    def attachments_changed(self, message_id: str) -> None:
+        self.files.ring()
 
     def stop_stored(self, stop: Stop) -> None:
         self.put(v.StopRequested(stop))
@@ -199,6 +205,7 @@ class Hands:
     brain: Brain
     history: History
     request: Request | None = None
+    prompt: trio.CancelScope = field(factory=trio.CancelScope)
     inferences: dict[int, trio.CancelScope] = field(factory=dict)
     budget: trio.CancelScope = field(factory=trio.CancelScope)
 
@@ -207,7 +214,12 @@ class Hands:
         start, parts = self.nursery.start_soon, self.parts
         match effect:
             case v.BuildPrompt():
-                self._build(effect)
+                self.prompt.cancel()
+                self.prompt = trio.CancelScope()
+                if self.history.awaiting:
+                    start(self._gather, self.prompt, effect)
+                else:
+                    self._build(effect)
             case v.CallModel():
                 self.inferences[effect.ticket] = trio.CancelScope()
                 start(self._infer, effect)
@@ -241,6 +253,21 @@ class Hands:
         if isinstance(event, v.ToolStarted):
             progress = ToolProgress(session_id=self.key.session_id, call_id=event.call_id)
             self.parts.gateway.hint(progress, self.channel)
+
+    async def _gather(self, scope: trio.CancelScope, effect: v.BuildPrompt) -> None:
+        """Build the prompt when its files are there, or name the messages whose files are late (M8)."""
+        reader, log = self.parts.gateway.reader, self.parts.log
+
+        async def read(message_id: str) -> Message | None:
+            return await until_answered(partial(reader.message, message_id), log, "read a message")
+
+        with scope:
+            late = await wait_for_files(self.history, self.inlet.files, read)
+            await trio.lowlevel.checkpoint_if_cancelled()  # another prompt may be wanted by now
+            if late:
+                self.inlet.put(v.PromptBuilt(effect.ticket, late))
+            else:
+                self._build(effect)
 
     def _build(self, effect: v.BuildPrompt) -> None:
         history, parts, provider = self.history, self.parts, self.brain.provider

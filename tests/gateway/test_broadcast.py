@@ -32,6 +32,9 @@ class Heard:
     def message_withdrawn(self, message_id: str) -> None:
         self.withdrawn.append(message_id)
 
+    def attachments_changed(self, message_id: str) -> None:
+        raise AssertionError("nothing is attached here")
+
     def stop_stored(self, stop: Stop) -> None:
         self.stops.append(stop.seq)
 
