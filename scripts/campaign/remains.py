@@ -1,0 +1,96 @@
+"""What a life left: the store, read from a copy so that nothing of it changes, and the files of the trial."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+from attrs import frozen
+
+from scripts.campaign.life import lines
+
+
+@frozen(kw_only=True)
+class Remains:
+    """A trial's folder between two lives."""
+
+    integrity: str
+    messages: tuple[dict[str, Any], ...]
+    """Rows with `id external_id session_id role type status content parent_id root_id metadata`, by seq."""
+    sessions: dict[str, str]
+    """Session id to state."""
+    chunks: dict[tuple[str, int], str]
+    """Message id and number to state."""
+    posted: dict[str, tuple[str, str]]
+    """External id of each accepted message to its id and session."""
+    cleared: tuple[str, ...]
+    """Sessions whose clear was accepted."""
+    sent: Counter[tuple[str, int]]
+    """Message id and number to how often the platform got it."""
+    runs: Counter[str]
+    """Tool to how often it began to run."""
+    folders: frozenset[str]
+    """Names in the sessions' directory."""
+
+    @property
+    def unrecorded(self) -> frozenset[tuple[str, int]]:
+        """What the platform got although the store does not know it: the kill fell between the send and its record."""
+        return frozenset(part for part in self.sent if self.chunks.get(part) != "sent")
+
+
+def remains_of(folder: Path) -> Remains:
+    """Read what is left in a trial's folder."""
+    facts, sessions_dir = lines(folder / "facts"), folder / "sessions"
+    with _copied(folder) as database:
+        return Remains(
+            integrity=str(database.pragma("integrity_check")),
+            messages=tuple(_messages(database)),
+            sessions=dict(_select(database, "SELECT id, state FROM sessions")),
+            chunks={(id, number): state for id, number, state in _select(database, _CHUNKS)},
+            posted={fact[1]: (fact[2], fact[3]) for fact in facts if fact[0] == "posted"},
+            cleared=tuple(fact[2] for fact in facts if fact[0] == "cleared"),
+            sent=Counter((id, int(number)) for id, number in lines(folder / "sent")),
+            runs=Counter(words[0] for words in lines(folder / "runs")),
+            folders=frozenset(path.name for path in sessions_dir.iterdir()) if sessions_dir.exists() else frozenset(),
+        )
+
+
+_CHUNKS = "SELECT message_id, number, state FROM chunks"
+_MESSAGES = (
+    "SELECT m.id, m.external_id, s.id AS session_id, m.role, m.type, m.status, m.content, m.parent_id, m.root_id,"
+    " m.metadata FROM messages m JOIN sessions s ON s.no = m.session_no ORDER BY m.seq"
+)
+
+
+def _messages(database: apsw.Connection) -> Iterator[dict[str, Any]]:
+    names = ("id", "external_id", "session_id", "role", "type", "status", "content", "parent_id", "root_id", "metadata")
+    for row in _select(database, _MESSAGES):
+        found = dict(zip(names, row, strict=True))
+        yield {**found, "metadata": json.loads(found["metadata"])}
+
+
+def _select(database: apsw.Connection, sql: str) -> list[tuple[Any, ...]]:
+    """Return the rows; none when the life ended before there was such a table."""
+    if not database.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'messages'").get:
+        return []
+    return list(database.execute(sql))
+
+
+@contextmanager
+def _copied(folder: Path) -> Iterator[apsw.Connection]:
+    with tempfile.TemporaryDirectory() as copy:
+        for path in folder.glob("kesoku.db*"):
+            if not path.name.endswith((".lock", "-shm")):
+                shutil.copy(path, copy)
+        database = apsw.Connection(str(Path(copy) / "kesoku.db"))
+        try:
+            yield database
+        finally:
+            database.close()
