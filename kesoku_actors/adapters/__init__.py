@@ -1,12 +1,14 @@
 """The edges: how messages get in from and out to where people are.
 
-Shared by every adapter, and pure but for the last:
+Shared by every adapter, and pure but for the last two:
 
 * `fences`: where code fences open and close
 * `graphemes`: where a text can be cut without breaking a character
 * `chunking`: an answer as parts that a platform accepts (case rows 37 and 38)
 * `delivery`: what to do next with a leaving message (O2, C5)
-* `courier`: does it
+* `filenames`, `file_types`: what a file from outside may be called, and what it is
+* `courier`: delivers
+* `saving`: keeps the files that come with messages (M8)
 
 The adapters, which do not know each other: `terminal`.
 """
