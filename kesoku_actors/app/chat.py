@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Final
 
 import trio
@@ -25,6 +26,7 @@ from kesoku_actors.adapters.terminal import (
     make_view,
     run_terminal,
 )
+from kesoku_actors.app.attachments import attach, metadata_of
 from kesoku_actors.app.chat_request import ChatRequest
 from kesoku_actors.app.chat_sessions import channel_of
 from kesoku_actors.app.config_context import use_settings
@@ -32,7 +34,6 @@ from kesoku_actors.app.house import House, build_house
 from kesoku_actors.app.interrupts import Interrupts
 from kesoku_actors.app.plan import plan_run
 from kesoku_actors.app.prelude import Prelude, most_telling, prepare, stderr_log, warm
-from kesoku_actors.clock import World
 from kesoku_actors.errors import UsageError
 from kesoku_actors.protocol import Channel, Inbound
 from kesoku_actors.store import Posted
@@ -73,14 +74,16 @@ async def _chat(request: ChatRequest, prelude: Prelude, view: View) -> ChatOutco
     house = build_house(plan)
     async with run_system(house.spec, log=prelude.log_actors):
         warm(prelude.provider)
-        return await _talk(request, house, channel, view, prelude.world)
+        return await _talk(request, house, channel, view, prelude)
     raise AssertionError("the system lets every error of the block through")
 
 
-async def _talk(request: ChatRequest, house: House, channel: Channel, view: View, world: World) -> ChatOutcome | None:
-    gateway = house.gateway
+async def _talk(
+    request: ChatRequest, house: House, channel: Channel, view: View, prelude: Prelude
+) -> ChatOutcome | None:
+    gateway, files = house.gateway, request.files
     inbound = Inbound(chatbot_id=channel.chatbot_id, channel_id=channel.channel_id, content=request.prompt)
-    posted = await gateway.post(evolve(inbound, session_id=request.session))
+    posted = await gateway.post(evolve(inbound, session_id=request.session, metadata=metadata_of(files)))
     if not isinstance(posted, Posted):
         raise UsageError("too many messages wait in this session already; wait for their answers")
     message = posted.message
@@ -88,6 +91,9 @@ async def _talk(request: ChatRequest, house: House, channel: Channel, view: View
         interrupts = Interrupts(gateway=gateway, session_id=message.session_id, leave=leave)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(interrupts.obey, _presses(signals, leave))
+            sessions_dir = request.settings.workspace.sessions_dir
+            copy = partial(attach, gateway=gateway, sessions_dir=sessions_dir, log=prelude.log)
+            nursery.start_soon(copy, message, files)
             outcome = await run_terminal(
                 gateway=gateway,
                 channel=channel,
@@ -95,7 +101,7 @@ async def _talk(request: ChatRequest, house: House, channel: Channel, view: View
                 message_id=message.id,
                 after=message.rev - 1,
                 view=view,
-                world=world,
+                world=prelude.world,
                 receipt=interrupts.receipt,
             )
             nursery.cancel_scope.cancel()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 from attrs import field, frozen
@@ -24,6 +25,8 @@ class ChatRequest:
     """The id of a session to go on with; it has the shape of an id, but may not exist."""
     latest: bool = False
     """Go on with the newest session."""
+    files: tuple[Path, ...] = ()
+    """What is attached to the prompt; each can be."""
     json: bool = False
     """Write one event per line as JSON."""
     is_tty: bool = False

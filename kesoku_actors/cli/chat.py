@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 import click
@@ -22,6 +23,14 @@ if TYPE_CHECKING:  # attrs and cattrs would cost every help text 0.1 s
 @click.option("-z", "--latest", is_flag=True, help="Go on with the newest session.")
 @click.option("-l", "--list", "listing", is_flag=True, help="List the sessions, newest first.")
 @click.option("--llm", metavar="NAME", help="The provider that answers, instead of [agent] llm.")
+@click.option(
+    "--attach",
+    "files",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Send a file along, up to 25 MiB; may be repeated.",
+)
 @click.option("--json", is_flag=True, help="Write one event per line as JSON.")
 def command(
     prompt: str | None,
@@ -30,6 +39,7 @@ def command(
     latest: bool,
     listing: bool,
     llm: str | None,
+    files: tuple[Path, ...],
     json: bool,
 ) -> int:
     """Ask the agent something; the answer is streamed.
@@ -38,7 +48,7 @@ def command(
     is read from standard input, up to 8 MiB of UTF-8. Ctrl-C stops the turn and waits for its end; once more, while
     tools run, ends them.
     """
-    request = request_of(prompt, config, session, latest=latest, listing=listing, llm=llm, json=json)
+    request = request_of(prompt, config, session, latest=latest, listing=listing, llm=llm, files=files, json=json)
     # The whole agent is imported only now: a request that cannot be taken is refused at once.
     from kesoku_actors.app.chat_request import ChatRequest, SessionsRequest, TalkRequest
 
@@ -67,13 +77,14 @@ def request_of(
     latest: bool = False,
     listing: bool = False,
     llm: str | None = None,
+    files: tuple[Path, ...] = (),
     json: bool = False,
 ) -> ChatRequest | SessionsRequest | TalkRequest:
     """Return what the options ask for. Raises `click.UsageError`, `ConfigError`, `NotFound`, `UsageError`."""
     if (session is not None) + latest + listing > 1:
         raise click.UsageError("-r, -z and -l exclude each other")
-    if listing and prompt is not None:
-        raise click.UsageError("-l takes no prompt")
+    if listing and (prompt is not None or files):
+        raise click.UsageError("-l takes no prompt and no files")
 
     from kesoku_actors.app.chat_request import ChatRequest, SessionsRequest, TalkRequest, check_session_id
     from kesoku_actors.cli.prompt_input import read_prompt
@@ -84,10 +95,16 @@ def request_of(
     is_tty = sys.stdout.isatty()
     if listing:
         return SessionsRequest(settings=settings, json=json, is_tty=is_tty)
-    if prompt is None and not json and _is_at_a_terminal():
+    if files:
+        from kesoku_actors.app.attachments import check_files
+
+        check_files(files)
+    if prompt is None and not json and not files and _is_at_a_terminal():
         return TalkRequest(settings=settings, session=session, latest=latest)
     text = read_prompt(prompt)
-    return ChatRequest(prompt=text, settings=settings, session=session, latest=latest, json=json, is_tty=is_tty)
+    return ChatRequest(
+        prompt=text, settings=settings, session=session, latest=latest, files=files, json=json, is_tty=is_tty
+    )
 
 
 def _is_at_a_terminal() -> bool:
