@@ -56,7 +56,7 @@ class StoreOptions:
     rules: Rules = field(factory=Rules)
     access: Access = field(default=Factory(_access, takes_self=True))
     retry_s: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.4, 0.8)
-    """Pauses between the tries of a group, seconds."""
+    """Pauses between the tries of a group, and of a query, seconds."""
     check_at_once_bytes: int = CHECK_AT_ONCE_BYTES
     """A larger database is checked beside its work after an unclean end (C8)."""
     sleep: Callable[[float], Awaitable[None]] = trio.sleep
@@ -68,7 +68,7 @@ class StoreOptions:
 
 def open_reader(options: StoreOptions) -> Reader:
     """Return the reader of a store. With `Durability.FULL` it needs no actor: it opens the file by itself (C6)."""
-    return Reader(access=options.access, rules=options.rules)
+    return Reader(access=options.access, rules=options.rules, retry_s=options.retry_s, sleep=options.sleep)
 
 
 async def store_actor(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import apsw
+import trio
 from attrs import frozen
 
 from kesoku_actors.protocol import BusyMode, Channel, Message, SessionInfo, Stop, Waiting
 from kesoku_actors.store import queries
 from kesoku_actors.store.access import Access
-from kesoku_actors.store.port import Chunk, OpenCall, Publication
+from kesoku_actors.store.port import Chunk, OpenCall, Publication, StoreBusy
 from kesoku_actors.store.queries import SessionHistory
 from kesoku_actors.store.transaction import Rules
 
@@ -20,10 +21,13 @@ T = TypeVar("T")
 
 @frozen(kw_only=True)
 class Reader:
-    """Each method reads one snapshot. Raises `StoreBusy`, `StoreDamaged` or `StoreUnusable`."""
+    """Each method reads one snapshot. Raises `StoreBusy` after its tries, `StoreDamaged` or `StoreUnusable`."""
 
     access: Access
     rules: Rules
+    retry_s: tuple[float, ...] = ()
+    """Pauses between the tries of a query, seconds: what is busy or fails may pass by itself (C9)."""
+    sleep: Callable[[float], Awaitable[None]] = trio.sleep
 
     async def history(self, session_id: str) -> SessionHistory:
         """Return the messages that belong to turns and the steps, in order (O1); empty for an unknown session."""
@@ -109,10 +113,20 @@ class Reader:
         def on(connection: apsw.Connection) -> T:
             return query(connection, *values)
 
+        for pause_s in self.retry_s:
+            try:
+                return await self.access.read(on)
+            except StoreBusy:
+                await self.sleep(pause_s)
         return await self.access.read(on)
 
     async def _of_session(self, query: Callable[..., T], session_id: str, *values: object) -> T:
         def on(connection: apsw.Connection) -> T:
             return query(connection, queries.session_no(connection, session_id), *values)
 
+        for pause_s in self.retry_s:
+            try:
+                return await self.access.read(on)
+            except StoreBusy:
+                await self.sleep(pause_s)
         return await self.access.read(on)

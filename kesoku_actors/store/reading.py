@@ -29,7 +29,7 @@ def reading() -> Iterator[None]:
 
 
 def open_for_reading(path: Path, connect: Callable[[Path, int], apsw.Connection]) -> apsw.Connection:
-    """Open a database that is there, read-only. Raises `StoreUnusable` or `StoreDamaged`."""
+    """Open a database that is there, read-only. Raises `StoreUnusable`, `StoreDamaged` or `StoreBusy`."""
     try:
         connection = connect(path, apsw.SQLITE_OPEN_READONLY)
     except apsw.Error as error:
@@ -37,9 +37,12 @@ def open_for_reading(path: Path, connect: Callable[[Path, int], apsw.Connection]
     try:
         connection.set_busy_timeout(_BUSY_MS)
         version = connection.pragma("user_version")
-    except (*faults.DAMAGE, *faults.PASSING) as error:
+    except faults.DAMAGE as error:
         connection.close()
         raise faults.damaged(path, error) from error
+    except faults.PASSING as error:
+        connection.close()
+        raise faults.busy(error) from error
     if version != SCHEMA:
         connection.close()
         raise StoreDamaged(f"{path} has schema {version}, this program reads {SCHEMA}; use the program that wrote it")

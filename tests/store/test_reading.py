@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import apsw
 import pytest
+from attrs import define
 
+from kesoku_actors.harness import Fault, Kind, mounted
 from kesoku_actors.protocol import Message
 from kesoku_actors.store import (
     CloseSession,
     Durability,
     EditMessage,
+    Inline,
     Publication,
     StoreBusy,
     StoreOptions,
     StoreUnusable,
+    Threaded,
     WipeSession,
     WithdrawMessage,
     open_reader,
@@ -24,6 +30,7 @@ from kesoku_actors.store import (
 from kesoku_actors.store.rows import message_of
 from tests.store.home import ROOM, Home, cut, living, saying, take
 
+T = TypeVar("T")
 BOTH = pytest.mark.parametrize("durability", list(Durability))
 
 
@@ -183,7 +190,7 @@ def _bound(sql: str) -> tuple[int, ...]:
 
 
 async def test_reads_without_an_open_store_are_told_to_try_again(tmp_path: Path):
-    options = StoreOptions(path=tmp_path / "k.db", durability=Durability.NORMAL)
+    options = StoreOptions(path=tmp_path / "k.db", durability=Durability.NORMAL, retry_s=(0.0,))
     with pytest.raises(StoreBusy):
         await open_reader(options).head()
 
@@ -201,3 +208,48 @@ async def test_c6_a_reader_alone_owns_nothing_and_makes_nothing(tmp_path: Path):
     alone = open_reader(StoreOptions(path=path))
     assert await alone.message(message.id) == message
     await alone.close()
+
+
+@define(eq=False)
+class Failing(Inline):
+    """An access whose next reads fail."""
+
+    failures: int = 0
+
+    async def read(self, query: Callable[[apsw.Connection], T]) -> T:
+        if self.failures:
+            self.failures -= 1
+            raise StoreBusy("not now")
+        return await super().read(query)
+
+
+async def test_c9_a_read_that_fails_is_tried_again_and_told_when_it_goes_on_failing(tmp_path: Path):
+    access, pauses = Failing(), list[float]()
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    async with living(tmp_path / "k.db", access=access, retry_s=(0.1, 0.2), sleep=sleep) as home:
+        await home.say()
+        access.failures = 2
+        assert await home.reader.head() == 1
+        assert pauses == [0.1, 0.2]
+        access.failures = 3
+        with pytest.raises(StoreBusy):
+            await home.reader.head()
+
+
+async def test_c9_a_disk_that_fails_when_a_reader_opens_the_file_is_no_damage(tmp_path: Path):
+    path = tmp_path / "k.db"
+    async with living(path) as home:
+        await home.say()
+    with mounted("reader") as disk:
+
+        def connect(where: Path, flags: int) -> apsw.Connection:
+            return apsw.Connection(str(where), flags=flags, vfs=disk.name)
+
+        options = StoreOptions(path=path, access=Threaded(path=path, connect=connect), retry_s=())
+        disk.script = lambda operation: Fault.ERROR if operation.kind is Kind.READ else None
+        with pytest.raises(StoreBusy, match="the disk fails"):
+            await open_reader(options).head()
+        await options.access.close()
