@@ -32,6 +32,8 @@ def open_for_reading(path: Path, connect: Callable[[Path, int], apsw.Connection]
     """Open a database that is there, read-only. Raises `StoreUnusable`, `StoreDamaged` or `StoreBusy`."""
     try:
         connection = connect(path, apsw.SQLITE_OPEN_READONLY)
+    except (apsw.IOError, apsw.BusyError) as error:
+        raise faults.busy(error) from error
     except apsw.Error as error:
         raise StoreUnusable(f"there is no database to read at {path} ({error})") from error
     try:
