@@ -147,7 +147,8 @@ class Child:
         )
 
     def _ready(self) -> None:
-        if self._scope is not None and self.phase is Phase.STARTING:
+        # An actor that could not be interrupted says so after the deadline: it will be cancelled and is not ready.
+        if self._scope is not None and self.phase is Phase.STARTING and not self._scope.cancel_called:
             self.phase = Phase.RUNNING
             self.was_ready = True
             self._scope.deadline = math.inf

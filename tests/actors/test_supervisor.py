@@ -340,6 +340,39 @@ async def test_child_that_is_never_ready_fails_the_start_in_time(autojump_clock:
     assert trio.current_time() == 12
 
 
+def _late(cells: list[Cell[object]], late: int) -> ChildSpec:
+    """Cannot be interrupted while it starts; life number `late` is ready one second too late, those before it crash."""
+
+    async def actor(cell: Cell[object]) -> None:
+        cells.append(cell)
+        with trio.CancelScope(shield=True):
+            await trio.sleep(13 if len(cells) == late else 1)
+        cell.started()
+        if len(cells) < late:
+            raise ValueError
+        await cell.stopping.wait()
+
+    return ChildSpec(id="late", start=actor, restart=Restart.TRANSIENT)
+
+
+async def test_word_of_readiness_after_the_start_timeout_fails_the_start(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    with pytest.raises(SystemFailed) as caught:
+        async with running(_late([], late=1), start_timeout_s=12):
+            raise AssertionError("the block must not begin")
+    assert [type(leaf) for leaf in caught.value.leaves] == [StartTimeout]
+
+
+async def test_word_of_readiness_too_late_in_a_later_life_is_a_crash(autojump_clock: trio.testing.MockClock) -> None:
+    cells: list[Cell[object]] = []
+    async with running(_late(cells, late=2), start_timeout_s=12) as system:
+        await trio.sleep(100)
+        [child] = system.statistics().children
+        assert (len(cells), child.phase, child.restarts) == (3, Phase.RUNNING, 2)
+        assert child.last_error.startswith("StartTimeout")
+
+
 async def test_ready_child_is_no_longer_bound_by_the_start_timeout(autojump_clock: trio.testing.MockClock) -> None:
     probe = Probe("steady")
     async with running(probe.spec(), start_timeout_s=12):
