@@ -27,7 +27,7 @@ from kesoku_actors.errors import PeerError
 from kesoku_actors.gateway import Gateway
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import Message, attachments_in
-from kesoku_actors.session.again import until_answered
+from kesoku_actors.store.again import until_answered
 
 FOLDER: Final = "attachments"
 LARGEST: Final = 25 << 20

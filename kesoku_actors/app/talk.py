@@ -18,7 +18,7 @@ from attrs import define, evolve
 from kesoku_actors.actors import DynamicSpec, SystemFailed, run_system
 from kesoku_actors.adapters.commands import ModelInfo
 from kesoku_actors.adapters.terminal import stream_output
-from kesoku_actors.adapters.terminal.interactive import Screen, TalkOptions, quiet_keys, run_talk
+from kesoku_actors.adapters.terminal.interactive import Answering, Screen, TalkOptions, quiet_keys, run_talk
 from kesoku_actors.app.brains import Brains
 from kesoku_actors.app.chat_request import TalkRequest
 from kesoku_actors.app.chat_sessions import channel_of
@@ -126,9 +126,9 @@ class _Desk:
     brains: Brains
     remit: Remit
 
-    def model_of(self, channel: Channel) -> str:
+    def model_of(self, channel: Channel) -> Answering:
         provider = self.brains.of(channel).provider
-        return f"{provider.model} ({provider.name})"
+        return Answering(model=provider.model, provider=provider.name)
 
     def models(self, channel: Channel) -> Sequence[ModelInfo]:
         chosen = self.brains.of(channel).provider.name
@@ -137,7 +137,7 @@ class _Desk:
             for factory in self.brains.registry.factories()
         ]
 
-    async def choose_model(self, channel: Channel, name: str) -> str:
+    async def choose_model(self, channel: Channel, name: str) -> Answering:
         warm(await self.brains.choose(channel, name))
         return self.model_of(channel)
 

@@ -1,5 +1,7 @@
-"""The channels that a process works for (C2): fixed for most, growing in a terminal where a person goes on with another
-session. It never shrinks: what was begun in a channel is finished there.
+"""The channels that a process works for (C2).
+
+Fixed for most; it grows at a terminal where a person goes on with another session. It never shrinks: what was begun in
+a channel is finished there.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@
 * `terminal_modes`: the terminal given back as it was
 """
 
-from kesoku_actors.adapters.terminal.interactive.conversation import Conversation, Desk
+from kesoku_actors.adapters.terminal.interactive.conversation import Answering, Conversation, Desk
 from kesoku_actors.adapters.terminal.interactive.screen import Screen
 from kesoku_actors.adapters.terminal.interactive.talk import TalkOptions, run_talk
 from kesoku_actors.adapters.terminal.interactive.terminal_modes import quiet_keys
 
-__all__ = ["Conversation", "Desk", "Screen", "TalkOptions", "quiet_keys", "run_talk"]
+__all__ = ["Answering", "Conversation", "Desk", "Screen", "TalkOptions", "quiet_keys", "run_talk"]

@@ -29,6 +29,14 @@ class Offer:
 
     length: int
     choices: tuple[Choice, ...]
+    """At least one."""
+
+    @property
+    def common(self) -> str:
+        """What all of them begin with."""
+        first, last = (pick(choice.text for choice in self.choices) for pick in (min, max))
+        pairs = enumerate(zip(first, last, strict=False))
+        return first[: next((index for index, (left, right) in pairs if left != right), min(len(first), len(last)))]
 
 
 @frozen(kw_only=True)

@@ -12,7 +12,7 @@ from contextlib import aclosing
 from typing import Any, Final, Protocol, assert_never
 
 import trio
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
 from kesoku_actors.adapters.commands import (
     COMMANDS,
@@ -57,17 +57,30 @@ _RECALLED: Final = 2
 """How many of the last texts are shown of a session that is gone on with."""
 
 
+@frozen(kw_only=True)
+class Answering:
+    """The model that answers."""
+
+    model: str
+    provider: str
+
+    @property
+    def label(self) -> str:
+        """Both, as people read them."""
+        return f"{self.model} ({self.provider})"
+
+
 class Desk(Protocol):
     """What the composition can do for a conversation. Methods may raise `UsageError`, whose text is shown."""
 
-    def model_of(self, channel: Channel) -> str:
-        """Return what the model that answers in a channel is called."""
+    def model_of(self, channel: Channel) -> Answering:
+        """Return which model answers in a channel."""
 
     def models(self, channel: Channel) -> Sequence[ModelInfo]:
         """Return the models there are."""
 
-    async def choose_model(self, channel: Channel, name: str) -> str:
-        """Let another model answer in a channel; return what it is called."""
+    async def choose_model(self, channel: Channel, name: str) -> Answering:
+        """Let another model answer in a channel; return which."""
 
     def work_for(self, channel: Channel) -> None:
         """Work for this channel too from now on (C2)."""
@@ -179,7 +192,7 @@ class Conversation:
         context = "unknown" if facts.context_tokens is None else f"{facts.context_tokens:,} tokens"
         lines = [
             f"session   {self.session_id or 'none yet'}",
-            f"model     {facts.model}",
+            f"model     {self.desk.model_of(self.channel).label}",
             f"mode      {facts.mode}",
             f"activity  {self.screen.activity.value}",
             f"context   {context}",
@@ -215,9 +228,9 @@ class Conversation:
 
     async def choose_model(self, name: str) -> str:
         """Let another model answer here."""
-        label = await self.desk.choose_model(self.channel, name)
-        self._tell(model=label)
-        return label
+        answering = await self.desk.choose_model(self.channel, name)
+        self._tell(model=answering.model)
+        return answering.label
 
     async def mode(self) -> BusyMode:
         """Return the channel's mode."""
@@ -237,7 +250,7 @@ class Conversation:
         """Show where the talk stands in this channel, and what was not delivered yet."""
         self.session_id = await self.gateway.reader.open_session(self.channel)
         self._tell(
-            model=self.desk.model_of(self.channel),
+            model=self.desk.model_of(self.channel).model,
             mode=(await self.mode()).value,
             context_tokens=None,
         )

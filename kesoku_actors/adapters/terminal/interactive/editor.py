@@ -87,12 +87,16 @@ class Editor:
 
     def clear(self) -> None:
         """Empty the input line."""
-        self._soon(lambda: self._buffer.reset())
+        self._soon(self._empty)
 
     def _soon(self, act: Callable[[], None]) -> None:
         application = self._application
         if application is not None and application.loop is not None:
             application.loop.call_soon_threadsafe(act)
+
+    def _empty(self) -> None:
+        self._buffer.reset()
+        self._tell_typed()
 
     def _exit(self, error: BaseException | None = None) -> None:
         application = self._application
@@ -136,6 +140,21 @@ class Editor:
             self.tell(Entered(buffer.text))
         return False
 
+    def _complete(self, buffer: Buffer) -> None:
+        """Go to the next completion on offer; without any, write what they all begin with, or offer them.
+
+        Worked out here and now: their own way does it a moment later, and not at all when the next key is quick.
+        """
+        offer = self.completion.offer(buffer.document.text_before_cursor)
+        if buffer.complete_state is not None:
+            buffer.complete_next()
+        elif offer is not None:
+            if len(offer.common) > offer.length:
+                buffer.delete_before_cursor(offer.length)
+                buffer.insert_text(offer.common)
+            else:
+                buffer.start_completion()
+
     def _tell_typed(self) -> None:
         state = self._buffer.complete_state
         self.tell(
@@ -167,6 +186,10 @@ class Editor:
         @bindings.add("c-l")
         def repaint(_event: KeyPressEvent) -> None:
             self.tell(RepaintPressed())
+
+        @bindings.add("tab")
+        def complete(event: KeyPressEvent) -> None:
+            self._complete(event.current_buffer)
 
         @bindings.add("escape", "enter")
         def new_line(event: KeyPressEvent) -> None:

@@ -13,16 +13,16 @@ The *region* is a few whole rows with the cursor somewhere in them; everything a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from attrs import field, frozen
+from attrs import frozen
+from rich.cells import cell_len, chop_cells, set_cell_size
+
+from kesoku_actors.adapters.terminal.markdown import plain
 
 _BEGIN: Final = "\x1b[?2026h\x1b[?25l\x1b[?7l"
 _END: Final = "\x1b[?7h\x1b[?25h\x1b[?2026l"
-
-Cells = Callable[[str], int]
-"""Counts the columns that a row takes; style sequences take none."""
 
 
 @frozen(kw_only=True)
@@ -34,17 +34,17 @@ class Region:
     row: int = 0
     column: int = 0
     """Where the cursor is."""
-    window: tuple[int, int] = field(default=(80, 24))
+    window: tuple[int, int] = (80, 24)
     """Columns and lines of the window it was painted for."""
 
 
-def repaint(old: Region, new: Region, printed: Sequence[str], cells: Cells) -> str:
+def repaint(old: Region, new: Region, printed: Sequence[str]) -> str:
     """Return what turns `old` into the rows `printed` with `new` below them; nothing when nothing changes.
 
     `new` has fewer rows than its window has lines.
     """
     if old.window != new.window:
-        return _paint_all(old, new, printed, cells)
+        return _paint_all(old, new, printed)
     if not printed and old.rows == new.rows:
         return _move(old.row, new.row, new.column) if (old.row, old.column) != (new.row, new.column) else ""
     room = max(1, new.window[1] - 1 - len(new.rows))
@@ -54,33 +54,40 @@ def repaint(old: Region, new: Region, printed: Sequence[str], cells: Cells) -> s
     while rest or rows != new.rows:
         batch, rest = rest[:room], rest[room:]
         wanted = (*batch, *new.rows)
-        change, at = _change(rows, wanted, at, cells)
+        change, at = _change(rows, wanted, at)
         painted.append(change)
         rows, at = new.rows, at - len(batch)
     return f"{_BEGIN}{''.join(painted)}{_move(at, new.row, new.column)}{_END}"
 
 
-def erase(old: Region, window: tuple[int, int], cells: Cells) -> str:
+def erase(old: Region, window: tuple[int, int]) -> str:
     """Return what removes the region and leaves the cursor where it began."""
-    return f"{_up(_rows_above(old, window, cells))}\r\x1b[J"
+    return f"{_up(_rows_above(old, window))}\r\x1b[J"
 
 
-def _paint_all(old: Region, new: Region, printed: Sequence[str], cells: Cells) -> str:
+def _paint_all(old: Region, new: Region, printed: Sequence[str]) -> str:
     # Lines drawn for a window of another width may be too long now; those wrap.
     above = "".join(["\x1b[?7h", *(f"{line}\r\n" for line in printed), "\x1b[?7l"]) if printed else ""
     last = max(0, len(new.rows) - 1)
     region = "\r\n".join(new.rows)
-    return f"{_BEGIN}{erase(old, new.window, cells)}{above}{region}{_move(last, new.row, new.column)}{_END}"
+    return f"{_BEGIN}{erase(old, new.window)}{above}{region}{_move(last, new.row, new.column)}{_END}"
 
 
-def _rows_above(region: Region, window: tuple[int, int], cells: Cells) -> int:
+def _rows_above(region: Region, window: tuple[int, int]) -> int:
     """Return how many rows of the screen stand above the cursor, now that the window has this size."""
     columns, lines = window
-    wrapped = sum(max(1, -(-cells(row) // columns)) for row in region.rows[: region.row])
-    return min(wrapped + region.column // columns, lines - 1)
+    wrapped = sum(_height(plain(row), columns) for row in region.rows[: region.row])
+    if region.rows and region.column >= columns:
+        wrapped += _height(set_cell_size(plain(region.rows[region.row]), region.column + 1), columns) - 1
+    return min(wrapped, lines - 1)
 
 
-def _change(old: Sequence[str], new: Sequence[str], at: int, cells: Cells) -> tuple[str, int]:
+def _height(text: str, columns: int) -> int:
+    """Return how many rows a terminal makes of a text that has become too long."""
+    return 1 if cell_len(text) <= columns else len(chop_cells(text, columns))
+
+
+def _change(old: Sequence[str], new: Sequence[str], at: int) -> tuple[str, int]:
     """Turn the rows `old`, with the cursor in row `at`, into `new`; return how, and the row the cursor is in then."""
     head = _alike(old, new)
     tail = min(_alike(old[::-1], new[::-1]), len(old) - head, len(new) - head)
@@ -107,7 +114,8 @@ def _change(old: Sequence[str], new: Sequence[str], at: int, cells: Cells) -> tu
         before = old[index] if index < kept else ""
         if new[index] == before:
             continue
-        out.append(f"{_move(at, index)}{new[index]}" + ("\x1b[K" if cells(new[index]) < cells(before) else ""))
+        is_shorter = cell_len(plain(new[index])) < cell_len(plain(before))
+        out.append(f"{_move(at, index)}{new[index]}" + ("\x1b[K" if is_shorter else ""))
         at = index
     return "".join(out), at
 

@@ -12,14 +12,13 @@ from typing import Final
 
 import trio
 from attrs import define, evolve, field
-from rich.cells import cell_len
 from rich.text import Text
 
 from kesoku_actors.adapters.terminal.harmless import harmless, one_line
 from kesoku_actors.adapters.terminal.interactive.input_rows import Typed, input_rows, menu_rows
 from kesoku_actors.adapters.terminal.interactive.region import Region, repaint
 from kesoku_actors.adapters.terminal.interactive.status_line import FRAME_S, Facts, status_line
-from kesoku_actors.adapters.terminal.markdown import Painter, plain
+from kesoku_actors.adapters.terminal.markdown import Painter
 from kesoku_actors.adapters.terminal.output import Output
 from kesoku_actors.adapters.terminal.transcript import Transcript
 from kesoku_actors.adapters.terminal.view import Leaf
@@ -84,7 +83,7 @@ class Screen:
         async with self._lock:
             window = self._window()
             empty = Region(rows=("",), window=window)
-            gone = repaint(self._region, empty, self._transcript.take(), _cells)
+            gone = repaint(self._region, empty, self._transcript.take())
             self._region = empty
             await self.out.write(gone + _PASTE_OFF)
 
@@ -113,7 +112,7 @@ class Screen:
             wiped = _WIPE if self._is_clearing else ""
             self._region = Region(window=(0, 0)) if self._is_clearing else self._region
             self._is_clearing = False
-            change = wiped + repaint(self._region, region, self._transcript.take(), _cells)
+            change = wiped + repaint(self._region, region, self._transcript.take())
             self._region = region
             if change:
                 await self.out.write(change)
@@ -222,7 +221,3 @@ class Screen:
     def _window(self) -> tuple[int, int]:
         columns, lines = self.size()
         return max(SMALLEST[0], columns), max(SMALLEST[1], lines)
-
-
-def _cells(row: str) -> int:
-    return cell_len(plain(row))

@@ -22,10 +22,10 @@ _WORDS: Final[Mapping[Activity, str]] = {
 }
 _OFFERS: Final[Mapping[Activity, str]] = {
     Activity.IDLE: "/help",
-    Activity.THINKING: "Ctrl-C stops",
-    Activity.TOOLS: "Ctrl-C stops",
-    Activity.STOPPING: "Ctrl-C forces",
-    Activity.CLEARING: "Ctrl-C forces",
+    Activity.THINKING: "^C stops",
+    Activity.TOOLS: "^C stops",
+    Activity.STOPPING: "^C forces",
+    Activity.CLEARING: "^C forces",
 }
 _SEPARATOR: Final = " · "
 
@@ -53,16 +53,16 @@ def status_line(facts: Facts, columns: int) -> str:
     spinner = f"{_FRAMES[int(facts.for_s / FRAME_S) % len(_FRAMES)]} " if is_busy else ""
     spent = f" {max(0.0, facts.for_s):.0f} s" if is_busy else ""
     first = facts.notice or f"{spinner}{_WORDS[facts.activity]}{spent}"
-    context = "" if facts.context_tokens is None else f"context {facts.context_tokens / 1000:.1f}K"
+    context = "" if facts.context_tokens is None else f"ctx {facts.context_tokens / 1000:.1f}K"
     # In the order they stand in; the number says which goes first when room is short.
     parts = [
         (9, first),
         (8, _OFFERS[facts.activity] if is_busy and not facts.notice else ""),
         (7, f"{facts.waiting} waiting" if facts.waiting else ""),
-        (6, one_line(facts.model)),
-        (5, facts.mode),
+        (5, one_line(facts.model)),
+        (3, facts.mode),
         (4, context),
-        (3, f"Ctrl-T {'unfolds' if facts.is_folded else 'folds'} thoughts"),
+        (6, f"^T {'thoughts' if facts.is_folded else 'folds thoughts'}"),
         (2, "" if is_busy else _OFFERS[facts.activity]),
     ]
     parts = [(rank, text) for rank, text in parts if text]

@@ -1,0 +1,210 @@
+"""The interactive chat as a person has it: the real program, a pseudo-terminal, a scripted model."""
+
+from __future__ import annotations
+
+import re
+import signal
+import stat
+from pathlib import Path
+
+from tests.adapters.interactive.person import CTRL_C, CTRL_D, CTRL_T, ENTER, TAB, Person, person
+from tests.adapters.interactive.vt import Vt
+
+STORY = r"""
+[[rules]]
+when_said = "story"
+moves = [
+    { think = "A story wants a sea.", word_delay_s = 0.01 },
+    { say = "Once upon a time there was a lighthouse. It stood for a hundred years", word_delay_s = 0.02 },
+    { wait_s = 600 },
+]
+[[rules]]
+when_said = "Paris"
+moves = [{ think = "France,\nsurely." }, { say = "Paris it is." }, { spend = { input = 1200, output = 4 } }]
+"""
+SLEEPER = """
+inferences = [[{ call = "run_shell_command", arguments = { command = "sleep 600" } }]]
+[[rules]]
+when_said = "after"
+moves = [{ say = "Still here." }]
+"""
+
+
+def is_ready(vt: Vt) -> bool:
+    return any(line.startswith("ready") for line in vt.screen)
+
+
+def place_of(seen: Person, text: str) -> int:
+    found = [index for index, line in enumerate(seen.vt.everything) if text in line]
+    assert len(found) == 1, (text, seen.vt.everything)
+    return found[0]
+
+
+def test_what_is_typed_while_it_streams_interrupts_and_is_answered(tmp_path: Path) -> None:
+    with person(tmp_path, STORY, at_once="Tell me a story\r") as i:
+        i.sees("hundred years")
+        assert "thinking" in i.status
+        i.sees("▸ A story wants a sea.")
+        i.types("Which city? Par")
+        i.sees("› Which city? Par")
+        i.types("is" + ENTER)
+        i.sees("Paris it is.")
+        i.sees(is_ready)
+        i.sees(lambda vt: "ctx 1.2K" in vt.everything[-1])
+        first = ("› Tell me a story", "Once upon", "(interrupted)")
+        order = [place_of(i, text) for text in (*first, "› Which city? Paris", "▸ France, surely.", "Paris it is.")]
+        assert order == sorted(order)
+        i.types(CTRL_T)
+        i.sees(lambda vt: "^T folds" in vt.everything[-1])
+        assert "surely." in i.vt.everything
+        i.types(CTRL_D)
+        assert i.leaves() == 0
+        assert i.vt.in_vain == []
+        assert i.vt.updates > 10
+        assert i.terminal_is_given_back()
+        assert "go on with it: kesoku-actors chat -r" in i.vt.everything[-1]
+
+
+def test_ctrl_c_stops_then_forces_then_leaves_when_pressed_twice(tmp_path: Path) -> None:
+    with person(tmp_path, SLEEPER) as i:
+        i.types("sleep" + ENTER)
+        i.sees(lambda vt: any(re.match(r"● \d+ s  run_shell_command", line) for line in vt.screen))
+        i.types(CTRL_C)
+        i.sees("stopping")
+        i.sees("^C forces")
+        i.types(CTRL_C)  # within the first second: it is kept
+        i.sees("⊘ interrupted")
+        i.sees("stopped: 1 message")
+        i.sees(is_ready)
+        i.types("one after" + ENTER)
+        i.sees("Still here.")
+        i.types("half a line")
+        i.sees("› half a line")
+        i.types(CTRL_C)
+        i.sees(lambda vt: any("Ask something" in line for line in vt.screen))
+        i.types(CTRL_C)
+        i.sees("Ctrl-C again leaves")
+        i.types(CTRL_C)
+        assert i.leaves() == 0
+        assert i.terminal_is_given_back()
+        assert i.vt.in_vain == []
+
+
+def test_a_paste_of_many_lines_is_one_message(tmp_path: Path) -> None:
+    scenario = 'rules = [{ when_said = "", moves = [{ say = "Read." }] }]'
+    paste = "\n".join(f"line {number}" for number in range(10_000))
+    assert len(paste) >= 98_889
+    with person(tmp_path, scenario) as i:
+        i.sees(is_ready)
+        i.types(f"\x1b[200~{paste}\x1b[201~")
+        i.sees("line 9999")
+        i.types(ENTER)
+        i.sees("Read.")
+        i.sees("more characters")
+        assert [row[2] for row in i.rows() if row[0] == "user"] == [paste]
+        i.types("/quit" + ENTER)
+        assert i.leaves() == 0
+
+
+def test_twenty_columns_without_colour_are_enough(tmp_path: Path) -> None:
+    with person(tmp_path, STORY, environ={"NO_COLOR": "1"}) as i:
+        i.types("Tell me a story" + ENTER)
+        i.sees("hundred years")
+        i.has_window(20, 10)
+        i.sees(lambda vt: any(re.fullmatch(r". thinking \d+ s.*", line) for line in vt.screen))
+        i.types("A rather long line about Paris")
+        i.sees("› A rather")
+        i.types(ENTER)
+        i.sees("Paris it is.")
+        i.sees(is_ready)
+        screen = [line for line in i.vt.screen if line]
+        assert sum(line.startswith("ready") for line in screen) == 1
+        assert sum(line.startswith("› Ask") for line in screen) == 1
+        assert i.vt.styles <= set(range(30))
+        i.types(CTRL_D)
+        assert i.leaves() == 0
+        assert i.vt.in_vain == []
+
+
+def test_sigterm_leaves_in_order_and_what_was_open_goes_on_next_time(tmp_path: Path) -> None:
+    with person(tmp_path, STORY) as i:
+        i.types("Tell me a story" + ENTER)
+        i.sees("hundred years")
+        i.process.send_signal(signal.SIGTERM)
+        assert i.leaves() == 0
+        assert i.terminal_is_given_back()
+        assert i.rows()[0][:2] == ("user", "pending_agent")
+    short = 'rules = [{ when_said = "", moves = [{ say = "The end." }] }]'
+    with person(tmp_path, short, "-z") as i:
+        i.sees("going on with")
+        i.sees("The end.")
+        i.sees(is_ready)
+        i.types(CTRL_D)
+        assert i.leaves() == 0
+
+
+def test_commands_do_what_they_say(tmp_path: Path) -> None:
+    scenario = 'rules = [{ when_said = "", moves = [{ say = "Heard." }] }]'
+    with person(tmp_path, scenario) as i:
+        i.sees(is_ready)
+        i.types("/halp" + ENTER)
+        i.sees("no command /halp; did you mean /help?")
+        i.types("/mo" + TAB)
+        i.sees("› /mode")
+        i.types(" queue" + ENTER)
+        i.sees("a message that comes while a turn runs: queue")
+        i.sees(lambda vt: "queue" in vt.everything[-1])
+        i.types("/llm nosuch" + ENTER)
+        i.sees("there is no such model")
+        i.types("//slash" + ENTER)
+        i.sees("Heard.")
+        i.types("/status" + ENTER)
+        i.sees("model     scenario (scripted)")
+        i.types("/clear" + ENTER)
+        i.sees("cleared; the next message begins a new session")
+        i.types("another" + ENTER)
+        i.sees("› another")
+        i.sees(lambda vt: sum("Heard." in line for line in vt.everything) == 2)
+        i.sees(is_ready)
+        assert [row[2] for row in i.rows() if row[0] == "user"] == ["another"]
+        i.types("/sessions" + ENTER)
+        i.sees("/resume ID goes on with one")
+        i.types("/quit" + ENTER)
+        assert i.leaves() == 0
+        history = tmp_path / "chat-history"
+        assert stat.S_IMODE(history.stat().st_mode) == 0o600
+        assert "+/mode queue" in history.read_text().splitlines()
+
+
+def test_a_session_gone_on_with_shows_what_was_not_delivered_and_the_other_one_goes_on(tmp_path: Path) -> None:
+    scenario = """
+    rules = [
+        { when_said = "first", moves = [{ say = "The first answer." }] },
+        { when_said = "slow", moves = [{ wait_s = 1 }, { say = "A slow answer." }] },
+    ]
+    """
+    with person(tmp_path, scenario) as i:
+        i.types("first" + ENTER)
+        i.sees("The first answer.")
+        i.sees(is_ready)
+        i.types(CTRL_D)
+        i.leaves()
+        first = i.rows("session_no")[0]
+    with person(tmp_path, scenario) as i:
+        i.types("slow" + ENTER)
+        i.sees("thinking")
+        i.types("/sessions" + ENTER)
+        i.sees("/resume ID")
+        listed = [line.split() for line in i.vt.everything if "turn" in line and "terminal" in line]
+        here = next(words[1] for words in listed if words[0] == "*")
+        other = next(words[0] for words in listed if words[0] != "*")
+        i.types(f"/resume {other}" + ENTER)
+        i.sees("going on with")
+        i.sees("The first answer.")
+        i.types("first of all" + ENTER)
+        i.sees(lambda vt: sum("The first answer." in line for line in vt.everything) == 2)
+        i.types(f"/resume {here}" + ENTER)
+        i.sees("A slow answer.")
+        i.types(CTRL_D)
+        assert i.leaves() == 0
+        assert first is not None
