@@ -33,7 +33,7 @@ from kesoku_actors.log import Logger, stream_sink
 from kesoku_actors.protocol import Changed, Channel, Inbound, Message, Removed, Status, Type
 from kesoku_actors.store import Chunk, Posted
 from scripts.campaign.points import Kill, Probe
-from scripts.campaign.script import SCRIPT, Clear, Say, Step, StopTurn
+from scripts.campaign.script import SCRIPT, Clear, Say, SetMode, Step, StopTurn
 
 CHATBOT = "campaign"
 
@@ -148,6 +148,8 @@ class People:
                     await self._stop(id)
                 case Clear(id=id):
                     await self._clear(id)
+                case SetMode(mode=mode):
+                    await self.gateway.set_mode(self.channel, mode)
                 case _:
                     assert_never(step)
         while await self._is_something_left():  # noqa: ASYNC110  (nothing tells when a folder is gone)
@@ -167,6 +169,8 @@ class People:
         message = posted.message
         if self.facts.find("posted", step.id) is None:
             self.facts.add("posted", step.id, message.id, message.session_id)
+        if step.until == "posted":
+            return
 
         async with aclosing(self.gateway.listen(session_id=message.session_id, hints=False, after=0)) as events:
             async for event in events:
@@ -174,7 +178,7 @@ class People:
                     case Changed(message=row) if row.id == message.id and row.has_ended:
                         return
                     case Changed(message=row) if row.type is Type.TOOL_CALL and row.root_id == message.id:
-                        if not step.waits:
+                        if step.until == "calls":
                             return
                     case Removed(message_id=message.id):
                         return  # a clear that an earlier life began

@@ -1,4 +1,4 @@
-"""What people do in a campaign, and what the model answers: three channels with tools, a stop, a clear.
+"""What people do in a campaign, and what the model answers: tools, interruptions, a stop, a clear, every busy mode.
 
 The model is the scripted one with rules alone, so that what it says follows from the history and it goes on wherever a
 kill left it. Every command of a tool writes its name into one file, which counts the runs of it over all lives.
@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from attrs import frozen
+
+from kesoku_actors.protocol import BusyMode
 
 
 @frozen
 class Say:
-    """Post a message under this external id. `waits`: go on when its turn has ended; else when a tool of it runs."""
+    """Post a message under this external id, and go on when so much is done."""
 
     id: str
     text: str
-    waits: bool = True
+    until: Literal["posted", "calls", "ended"] = "ended"
+    """It is stored; its turn has calls, or is over; it is over."""
 
 
 @frozen
@@ -36,16 +39,23 @@ class Clear:
     id: str
 
 
-Step = Say | StopTurn | Clear
+@frozen
+class SetMode:
+    """Set the channel's busy mode."""
+
+    mode: BusyMode
+
+
+Step = Say | StopTurn | Clear | SetMode
 
 SCRIPT: Final[dict[str, tuple[Step, ...]]] = {
     "cake": (
-        Say("cake-1", "Bake a cake.", waits=False),
+        Say("cake-1", "Bake a cake.", until="calls"),
         Say("cake-2", "Weigh the cake."),
         Say("cake-3", "Thank you for the cake."),
     ),
     "pie": (
-        Say("pie-1", "Bake a pie.", waits=False),
+        Say("pie-1", "Bake a pie.", until="calls"),
         StopTurn("pie-1"),
         Say("pie-2", "Never mind the pie."),
     ),
@@ -53,6 +63,20 @@ SCRIPT: Final[dict[str, tuple[Step, ...]]] = {
         Say("nut-1", "Weigh the nut."),
         Clear("nut"),
         Say("nut-2", "Hello again."),
+    ),
+    "tea": (
+        SetMode(BusyMode.COLLECT),
+        Say("tea-1", "Weigh the tea.", until="calls"),
+        Say("tea-2", "It is green.", until="posted"),
+        Say("tea-3", "It is hot."),
+    ),
+    "soup": (
+        SetMode(BusyMode.STEER),
+        Say("soup-1", "Weigh the soup.", until="calls"),
+        Say("soup-2", "Salt it, too."),
+        SetMode(BusyMode.QUEUE),
+        Say("soup-3", "Taste the soup.", until="calls"),
+        Say("soup-4", "Enough of it."),
     ),
 }
 """What is done in each channel, one step after the other; the channels all at once."""
@@ -63,6 +87,9 @@ TOOLS: Final = {
     "cake.weigh is done": ("cake.taste",),
     "Bake a pie.": ("pie.mix", "pie.heat", "pie.cool"),
     "Weigh the nut.": ("nut.weigh",),
+    "Weigh the tea.": ("tea.weigh",),
+    "Weigh the soup.": ("soup.weigh", "soup.salt"),
+    "Taste the soup.": ("soup.taste",),
 }
 """Words in what must be answered, and the batch of tools that answers them."""
 
