@@ -4,6 +4,8 @@ What happened outside the program is kept in files of the trial's folder, one li
 `facts` has what people were told is done (`posted ID MESSAGE SESSION`, `stopped ID`, `cleared ID SESSION`), `sent` what
 the platform was sent (`MESSAGE NUMBER`), `passages` how often each point was passed, written when the life ends by
 itself. Followed again after a kill, the script goes on at the first step that is not a fact.
+
+A life that ends by itself also holds what its workers did against the pure turn machine (the live check).
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from pathlib import Path
 from typing import assert_never
 
 import trio
-from attrs import define
+from attrs import define, evolve
 
 from kesoku_actors.actors import Cell, ChildSpec, run_system
 from kesoku_actors.adapters import deliver_channel
@@ -31,6 +33,7 @@ from kesoku_actors.clock import World, real_world
 from kesoku_actors.gateway import Gateway
 from kesoku_actors.log import Logger, stream_sink
 from kesoku_actors.protocol import Changed, Channel, Inbound, Message, Removed, Status, Type
+from kesoku_actors.session import Recorded, first_difference
 from kesoku_actors.store import Chunk, Posted
 from scripts.campaign.points import Kill, Probe
 from scripts.campaign.script import SCRIPT, Clear, Say, SetMode, Step, StopTurn
@@ -59,11 +62,14 @@ async def _live(folder: Path, config: Path, probe: Probe) -> None:
         edges=lambda gateway: tuple(platform.courier(gateway, name) for name in SCRIPT),
         probe=probe,
     )
-    house = build_house(plan)
+    records: list[Recorded] = []
+    house = build_house(evolve(plan, record=records.append))
     async with run_system(house.spec), trio.open_nursery() as nursery:
         for name, steps in SCRIPT.items():
             people = People(house.gateway, channel_of(name), Facts(folder / "facts"), settings.workspace.sessions_dir)
             nursery.start_soon(people.follow, steps)
+    difference = first_difference(records, plan.limits)
+    assert difference is None, f"live check: a worker did what the pure machine does not: {difference}"
 
 
 def channel_of(name: str) -> Channel:
