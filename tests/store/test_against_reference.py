@@ -21,6 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from kesoku_actors.clock import Clock, IdSource
 from kesoku_actors.protocol import (
     SYSTEM,
+    AttachmentState,
     CallState,
     Inbound,
     Message,
@@ -29,6 +30,8 @@ from kesoku_actors.protocol import (
     Role,
     SessionState,
     Status,
+    attachments_in,
+    expected,
 )
 from kesoku_actors.store import (
     BeginEpoch,
@@ -52,6 +55,7 @@ from kesoku_actors.store import (
     RequestStop,
     ResultMode,
     Rules,
+    SettleAttachment,
     StageOutcome,
     Taking,
     WipeSession,
@@ -179,6 +183,12 @@ def leave(store: reference_store.Store, room: str, data: st.DataObject) -> Parts
     return {"root_id": root_of(store, room), "step": step(), "give_back": True}
 
 
+def give_up_files(store: reference_store.Store, room: str, data: st.DataObject) -> Parts:
+    """The turn has waited long enough for files, also for some that nobody expects."""
+    rows = [row for row in store.history(room) if row.is_person]
+    return {"root_id": root_of(store, room), "late": tuple(row.id for row in some(data, rows))}
+
+
 def anything(store: reference_store.Store, room: str, data: st.DataObject) -> Parts:
     """No worker would plan this."""
     rows = [row for row in store.rows.values() if row.asks and row.session == room]
@@ -193,7 +203,20 @@ def anything(store: reference_store.Store, room: str, data: st.DataObject) -> Pa
 Plan = Callable[[reference_store.Store, str, st.DataObject], Parts]
 
 IDLE: tuple[Plan, ...] = (claim, claim, claim, drop, anything)
-BUSY: tuple[Plan, ...] = (infer, infer, infer, answer, publish, publish, obey, pivot, adopt, leave, anything)
+BUSY: tuple[Plan, ...] = (
+    infer,
+    infer,
+    infer,
+    answer,
+    publish,
+    publish,
+    obey,
+    pivot,
+    adopt,
+    leave,
+    give_up_files,
+    anything,
+)
 
 
 def agree(expected: CommitReply | None, reply: Refused) -> bool:
@@ -248,25 +271,44 @@ class Twins(RuleBasedStateMachine):
     def rooms(self) -> list[str]:
         return [room.id for room in self.reference.rooms.values() if room.state is not SessionState.TOMBSTONE]
 
-    @rule(times=st.integers(1, 3))
-    def say(self, times: int) -> None:
+    @rule(times=st.integers(1, 3), file=st.booleans())
+    def say(self, times: int, file: bool = False) -> None:
         for _ in range(times):
-            self.post(f"x{self.next()}")
+            self.post(f"x{self.next()}", file=file)
 
     @precondition(lambda self: self.reference.seen)
     @rule(data=st.data())
     def say_again(self, data: st.DataObject) -> None:
         self.post(data.draw(st.sampled_from(sorted(self.reference.seen))))
 
-    def post(self, external: str) -> None:
-        row, is_new = self.reference.post(external)
-        inbound = Inbound(chatbot_id="bot", channel_id="room", content=external, sender="Ada", external_id=external)
+    def post(self, external: str, *, file: bool = False) -> None:
+        row, is_new = self.reference.post(external, file=file)
+        inbound = Inbound(
+            chatbot_id="bot",
+            channel_id="room",
+            content=external,
+            sender="Ada",
+            external_id=external,
+            metadata={"attachments": [expected("a").as_data()]} if file else {},
+        )
         reply = self.do(Post(id=f"p{self.next()}", inbound=inbound))
         self.pair()
         assert isinstance(reply, Posted) == (row is not None)
         if row is not None:
             assert isinstance(reply, Posted)
             assert (reply.is_new, self.theirs[reply.message.id]) == (is_new, row.id)
+
+    @precondition(lambda self: any(row.file for row in self.reference.rows.values()))
+    @rule(data=st.data())
+    def settle_file(self, data: st.DataObject) -> None:
+        """A file arrives, in time or late, or once more."""
+        row = data.draw(st.sampled_from([row for row in self.reference.rows.values() if row.file]))
+        if row.file == "late" and self.reference.rooms[row.session].state is SessionState.OPEN:
+            self.reference.notify(row.session, wakes=False)
+        row.file = {"expected": "saved", "late": "arrived"}.get(row.file or "", row.file)
+        reply = self.do(SettleAttachment(message_id=self.ours[row.id], index=0, path="attachments/a"))
+        assert isinstance(reply, Message)
+        self.pair()
 
     @rule(wakes=st.booleans())
     def ring(self, wakes: bool) -> None:
@@ -388,6 +430,7 @@ class Twins(RuleBasedStateMachine):
             id=commit.id,
             key=self.key_of(commit.key),
             root_id=self.ours[commit.root_id] if commit.root_id else None,
+            late=tuple(self.ours[message] for message in commit.late),
             step=commit.step,
             insert=commit.insert,
             results=commit.results,
@@ -484,7 +527,8 @@ class Twins(RuleBasedStateMachine):
             history = queries.history(self.engine.connection, self.ours[room])
             ours = [self.seen(row) for row in history.messages if not is_notice(row)]
             theirs = [
-                (row.id, row.status, row.root, row.parent, reason_of(row)) for row in self.reference.history(room)
+                (row.id, row.status, row.root, row.parent, reason_of(row), row.file)
+                for row in self.reference.history(room)
             ]
             assert ours == theirs
             roots = [self.theirs[stored.root_id] for stored in history.steps]
@@ -498,7 +542,7 @@ class Twins(RuleBasedStateMachine):
     def seen(self, row: Message) -> tuple[object, ...]:
         root = self.theirs[row.root_id] if row.root_id else None
         parent = self.theirs[row.parent_id] if row.parent_id else None
-        return self.theirs[row.id], row.status, root, parent, row.metadata.get("reason")
+        return self.theirs[row.id], row.status, root, parent, row.metadata.get("reason"), file_of(row)
 
     @invariant()
     def what_is_open_is_the_same(self) -> None:
@@ -520,6 +564,14 @@ class Twins(RuleBasedStateMachine):
 
 def is_notice(row: Message) -> bool:
     return row.role is Role.SYSTEM and row.status is Status.PENDING
+
+
+def file_of(row: Message) -> str | None:
+    """The state of a person's one attachment, in the words of the reference."""
+    if not row.is_person or not (attachments := attachments_in(row.metadata)):
+        return None
+    [attachment] = attachments
+    return "arrived" if attachment.state is AttachmentState.LATE and attachment.path else str(attachment.state)
 
 
 def reason_of(row: reference_store.Row) -> str | None:
