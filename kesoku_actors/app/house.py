@@ -8,12 +8,12 @@
     |-- store           its faults are typed replies; its restart ends no tool
     |-- tools           one temporary child per call, long grace
     |-- providers       one_for_one: a gate per model
-    `-- broker          rest_for_one
+    `-- broker          one_for_one: what each works with outlives it
         |-- gateway     the broadcaster
         |-- agents      one_for_all: each start is a new epoch, and no worker outlives its dispatcher's
         |   |-- workers     dynamic
-        |   |-- dispatcher
-        |   `-- janitor     finishes clears
+        |   `-- dispatcher
+        |-- janitor     finishes clears
         `-- edges       one_for_one: adapters and servers
 """
 
@@ -29,7 +29,7 @@ from kesoku_actors.actors import ChildSpec, Dynamic, DynamicSpec, Mailbox, Strat
 from kesoku_actors.app.journal import StoreJournal
 from kesoku_actors.app.workspaces import workspace_folder
 from kesoku_actors.clock import World
-from kesoku_actors.gateway import Broadcaster, BroadcastMessage, Gateway, Latches, Publisher, Subscriptions
+from kesoku_actors.gateway import Announcements, Broadcaster, Gateway, Latches, Subscriptions
 from kesoku_actors.llm.gate import provider_actor
 from kesoku_actors.log import Logger
 from kesoku_actors.prompt import PromptLayer
@@ -39,6 +39,7 @@ from kesoku_actors.session import (
     DispatcherParts,
     Exits,
     Folders,
+    Histories,
     JanitorParts,
     Recorded,
     Remit,
@@ -114,19 +115,21 @@ class House:
 def build_house(plan: Plan) -> House:
     """Return the tree of a run and its faces. Nothing runs before the tree is given to `run_system`."""
     world, log = plan.world, plan.log
-    announcements: Mailbox[BroadcastMessage] = Mailbox("gateway", capacity=4096)
-    publisher = Publisher(ref=announcements.ref)
     commands: Mailbox[Command] = Mailbox("store", capacity=1024)
     store = Store(commands.ref, open_reader(plan.store))
-    subscriptions, latches = Subscriptions(), Latches()
+    announcements, subscriptions, latches = Announcements(), Subscriptions(), Latches()
+    broadcaster = Broadcaster(
+        announcements=announcements, subscriptions=subscriptions, latches=latches, reader=store.reader, log=log
+    )
     gateway = Gateway(
         store=store,
         subscriptions=subscriptions,
         latches=latches,
-        broadcaster=announcements.ref,
+        announcements=announcements,
+        unattended=broadcaster.unattended,
         world=world,
+        log=log,
     )
-    broadcaster = Broadcaster(subscriptions=subscriptions, latches=latches, publisher=publisher, reader=store.reader)
     tools = Tools(
         registry=plan.registry, journal=StoreJournal(store, plan.probe), clock=world.clock, options=plan.tool_options
     )
@@ -138,6 +141,7 @@ def build_house(plan: Plan) -> House:
         worker_parts=WorkerParts(
             gateway=gateway,
             tools=tools,
+            histories=Histories(latches),
             registry=plan.registry,
             layers=plan.layers,
             brain_for=plan.brain_for,
@@ -153,7 +157,9 @@ def build_house(plan: Plan) -> House:
         end_survivors=plan.end_survivors,
         grace_s=plan.grace_s + STAGING_S,
     )
-    janitor_parts = JanitorParts(gateway=gateway, folders=plan.folders, log=log, probe=plan.probe)
+    janitor_parts = JanitorParts(
+        gateway=gateway, closed=broadcaster.closed, folders=plan.folders, log=log, probe=plan.probe
+    )
     gates = tuple(
         ChildSpec(id=brain.gate.name, start=partial(provider_actor, gate=brain.gate), mailbox=brain.gate.mailbox)
         for brain in plan.brains
@@ -164,15 +170,14 @@ def build_house(plan: Plan) -> House:
         children=(
             DynamicSpec(id="workers", dynamic=workers, fatal=HOPELESS),
             ChildSpec(id="dispatcher", start=partial(dispatcher, parts=dispatcher_parts), fatal=HOPELESS),
-            ChildSpec(id="janitor", start=partial(janitor, parts=janitor_parts), fatal=HOPELESS),
         ),
     )
     broker = SupervisorSpec(
         id="broker",
-        strategy=Strategy.REST_FOR_ONE,
         children=(
-            ChildSpec(id="gateway", start=broadcaster.run, mailbox=announcements, fatal=HOPELESS),
+            ChildSpec(id="gateway", start=broadcaster.run, fatal=HOPELESS),
             agents,
+            ChildSpec(id="janitor", start=partial(janitor, parts=janitor_parts), fatal=HOPELESS),
             SupervisorSpec(id="edges", children=tuple(plan.edges(gateway))),
         ),
     )
@@ -181,7 +186,7 @@ def build_house(plan: Plan) -> House:
         children=(
             ChildSpec(
                 id="store",
-                start=partial(store_actor, options=plan.store, world=world, publish=publisher),
+                start=partial(store_actor, options=plan.store, world=world, publish=announcements.publish),
                 mailbox=commands,
                 shutdown_s=30.0,
                 fatal=HOPELESS,

@@ -1,18 +1,26 @@
 """The broadcaster: the gateway's own task, which tells everybody what the store committed.
 
-It hears publications from the store and hints from workers through one bounded mailbox, so that a listener gets
-both in the order they happened. Rows go out in `rev` order. A publication begins where the one before ended; where it
-does not (the mailbox was full, or the store died between a commit and its publication), every row above the last
-broadcast `rev` is broadcast first (B1). It owns nothing durable: `Subscriptions` and `Latches` outlive its task.
+It takes publications of the store and hints of workers from one queue (`Announcements`), so that a listener gets both
+in the order they happened. Rows go out in `rev` order. A publication begins where the one before ended; where it does
+not (the queue was full, or the store died between a commit and its publication), every row above the last broadcast
+`rev` is broadcast first (B1). It owns nothing durable: what it works with outlives its task.
+
+Beside listeners it tells the latch of each session's worker (I9); a session that has no worker, and a stop or a clear
+that no row shows, go to those who look after them, as summons.
 """
 
 from __future__ import annotations
 
-from attrs import define, frozen
+from functools import partial
 
-from kesoku_actors.actors import Cell, MailboxFull, Ref
+from attrs import define, field
+
+from kesoku_actors.actors import Cell
+from kesoku_actors.gateway.announcements import Announcements, Hint
 from kesoku_actors.gateway.latches import Latches
 from kesoku_actors.gateway.subscriptions import Subscriptions, in_order
+from kesoku_actors.gateway.summons import Summons
+from kesoku_actors.log import Logger
 from kesoku_actors.protocol import (
     ATTACHMENTS,
     Activity,
@@ -30,73 +38,62 @@ from kesoku_actors.protocol import (
     Waiting,
 )
 from kesoku_actors.store import Publication, Reader
-
-
-@frozen(kw_only=True)
-class Hint:
-    """A droppable event (B2) of a session in `channel`."""
-
-    event: Event
-    channel: Channel | None
-
-
-BroadcastMessage = Publication | Hint
-
-
-@define(eq=False)
-class Publisher:
-    """The store's way in: called on the trio thread right after each group commit; never blocks or raises."""
-
-    ref: Ref[BroadcastMessage]
-    lost: int = 0
-    """Publications that did not fit; the next one that does shows the gap."""
-
-    def __call__(self, publication: Publication) -> None:
-        try:
-            self.ref.tell_nowait(publication)
-        except MailboxFull:
-            self.lost += 1
+from kesoku_actors.store.again import until_answered
 
 
 @define(eq=False)
 class Broadcaster:
     """What the broadcaster works with; `run` is the actor."""
 
+    announcements: Announcements
     subscriptions: Subscriptions
     latches: Latches
-    publisher: Publisher
     reader: Reader
+    log: Logger
+    unattended: Summons = field(factory=Summons)
+    """Sessions with a stop to obey and no worker: for the dispatcher."""
+    closed: Summons = field(factory=Summons)
+    """Sessions whose clear has begun, or may have come to its end: for the janitor."""
 
-    async def run(self, cell: Cell[BroadcastMessage]) -> None:
+    async def run(self, cell: Cell[None]) -> None:
         """Broadcast until stopped. A restart reads what was committed meanwhile."""
         if self.subscriptions.is_new:
-            self.subscriptions.begin(await self.reader.head())
+            self.subscriptions.begin(await until_answered(self.reader.head, self.log, "read the counter"))
         else:
             await self._catch_up()
         cell.started()
-        async for batch in cell.inbox.batches():
-            for letter in batch:
-                match letter.message:
-                    case Publication() as publication:
-                        if publication.base > self.subscriptions.counter:
+        cell.on_stop = self.announcements.ring
+        while not cell.stopping.is_set():
+            for announcement in await self.announcements.next():
+                match announcement:
+                    case Publication():
+                        if announcement.base > self.subscriptions.counter:
                             await self._catch_up()
-                        await self._publish(publication)
+                        await self._publish(announcement)
                     case Hint(event=event, channel=channel):
                         self.subscriptions.offer(event, channel)
+            if self.announcements.lost and not self.announcements.waiting:
+                self.announcements.found()
+                await self._catch_up()
 
     async def _catch_up(self, page: int = 256) -> None:
         """Broadcast the rows above the last broadcast one, and let live workers see what stops and mode there are."""
         while True:
-            missed = await self.reader.changes(self.subscriptions.last_rev, page)
+            read = partial(self.reader.changes, self.subscriptions.last_rev, page)
+            missed = await until_answered(read, self.log, "read what was missed")
             self._rows(missed)
+            self.subscriptions.counter = max(self.subscriptions.counter, missed.rev)
             if not missed.changed and not missed.removed:
                 break
+        for stop in await until_answered(self.reader.open_stops, self.log, "read the stops"):
+            self._hear(stop)
+        for session_id in await until_answered(self.reader.closed_sessions, self.log, "read the clears"):
+            self.closed.call(session_id)
         for session_id, latch in tuple(self.latches.by_session.items()):
-            for stop in await self.reader.stops(session_id):
-                latch.stop_stored(stop)
-            session = await self.reader.session(session_id)
+            session = await self._session(session_id)
             if session is not None:
-                latch.mode_set(await self.reader.mode(channel_of(session)))
+                read_mode = partial(self.reader.mode, channel_of(session))
+                latch.mode_set(await until_answered(read_mode, self.log, "read the mode"))
 
     async def _publish(self, publication: Publication) -> None:
         self._rows(publication)
@@ -104,14 +101,21 @@ class Broadcaster:
         for channel, mode in publication.modes:
             changed = ModeChanged(chatbot_id=channel.chatbot_id, channel_id=channel.channel_id, mode=mode)
             self.subscriptions.offer(changed, channel)
-            session_id = await self.reader.open_session(channel)
+            find = partial(self.reader.open_session, channel)
+            session_id = await until_answered(find, self.log, "find the channel's session")
             if session_id is not None and (latch := self.latches.of(session_id)):
                 latch.mode_set(mode)
         for call_id, session_id, approved in publication.approvals:
             if latch := self.latches.of(session_id):
                 latch.approval_answered(call_id, approved)
+        for session_id in publication.closed:
+            self.closed.call(session_id)
+            clearing = ActivityChanged(session_id=session_id, activity=Activity.CLEARING)
+            session = await self._session(session_id)
+            self.subscriptions.offer(clearing, channel_of(session) if session else None)
         for stop in publication.stops:
-            await self._stop(stop)
+            self._hear(stop)
+            await self._tell(stop)
 
     def _rows(self, publication: Publication) -> None:
         for event in in_order(publication):
@@ -122,6 +126,7 @@ class Broadcaster:
                     self.subscriptions.offer(event, None)
                 case Removed() if event.rev > self.subscriptions.last_rev:
                     self.subscriptions.last_rev = event.rev
+                    self.latches.keepers.pop(event.session_id, None)
                     if latch := self.latches.of(event.session_id):
                         latch.message_withdrawn(event.message_id)
                     self.subscriptions.offer(event, None)
@@ -129,6 +134,8 @@ class Broadcaster:
                     continue
 
     def _latch(self, row: Message) -> None:
+        if row.root_id is not None and (keeper := self.latches.keepers.get(row.session_id)):
+            keeper(row)
         latch = self.latches.of(row.session_id)
         if latch is None:
             return
@@ -137,18 +144,30 @@ class Broadcaster:
         if ATTACHMENTS in row.metadata:
             latch.attachments_changed(row.id)
 
-    async def _stop(self, stop: Stop) -> None:
+    def _hear(self, stop: Stop) -> None:
+        """Let those know who have to act on a stop."""
         if latch := self.latches.of(stop.session_id):
             latch.stop_stored(stop)
-        session = await self.reader.session(stop.session_id)
+        elif not stop.done:
+            self.unattended.call(stop.session_id)
+        if stop.done:
+            self.closed.call(stop.session_id)
+
+    async def _tell(self, stop: Stop) -> None:
+        """Let listeners know of a stop, or of its end."""
+        session = await self._session(stop.session_id)
         channel = channel_of(session) if session else None
         event: Event
         if stop.done:
-            ended, answered = await self.reader.stop_outcome(stop.seq)
+            read = partial(self.reader.stop_outcome, stop.seq)
+            ended, answered = await until_answered(read, self.log, "read what a stop ended")
             event = StopEnded(session_id=stop.session_id, stop_seq=stop.seq, ended=ended, answered=answered)
         else:
             event = ActivityChanged(session_id=stop.session_id, activity=Activity.STOPPING, root_id=stop.root_id)
         self.subscriptions.offer(event, channel)
+
+    async def _session(self, session_id: str) -> SessionInfo | None:
+        return await until_answered(partial(self.reader.session, session_id), self.log, "read a session")
 
 
 def channel_of(session: SessionInfo) -> Channel:

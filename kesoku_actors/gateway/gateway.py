@@ -10,15 +10,14 @@ from contextlib import aclosing
 
 from attrs import define, frozen
 
-from kesoku_actors.actors import MailboxFull, Ref
 from kesoku_actors.clock import World
-from kesoku_actors.gateway.broadcast import BroadcastMessage, Hint
+from kesoku_actors.gateway.announcements import Announcements, Hint
 from kesoku_actors.gateway.filters import Filter
 from kesoku_actors.gateway.latches import Latches
 from kesoku_actors.gateway.subscriptions import Listening, Subscriptions, SubscriptionStatistics
+from kesoku_actors.gateway.summons import Summons
+from kesoku_actors.log import Logger
 from kesoku_actors.protocol import (
-    Activity,
-    ActivityChanged,
     BusyMode,
     Channel,
     Event,
@@ -44,6 +43,7 @@ from kesoku_actors.store import (
     NothingToStop,
     PlanDelivery,
     Post,
+    Posted,
     PostReply,
     Reader,
     RequestForce,
@@ -62,6 +62,8 @@ class GatewayStatistics:
     """A frozen picture of the gateway."""
 
     last_rev: int
+    announcements: int
+    """Waiting for the broadcaster."""
     subscriptions: tuple[SubscriptionStatistics, ...]
     workers: int
 
@@ -73,8 +75,11 @@ class Gateway:
     store: Store
     subscriptions: Subscriptions
     latches: Latches
-    broadcaster: Ref[BroadcastMessage]
+    announcements: Announcements
+    unattended: Summons
+    """Sessions that the dispatcher should look at."""
     world: World
+    log: Logger
 
     @property
     def reader(self) -> Reader:
@@ -85,7 +90,10 @@ class Gateway:
 
     async def post(self, inbound: Inbound) -> PostReply:
         """Store what an adapter decoded; accepted when this returns `Posted` (C1). Safe to repeat by external id."""
-        return await self.store.post(Post(id=self.world.ids(), inbound=inbound))
+        reply = await self.store.post(Post(id=self.world.ids(), inbound=inbound))
+        if isinstance(reply, Posted) and not reply.is_new and reply.message.waits:
+            self.unattended.call(reply.message.session_id)  # announced again (M5)
+        return reply
 
     async def edit(self, message_id: str, content: str) -> Message | None:
         """Replace the text of a message nobody has taken yet (M8)."""
@@ -140,7 +148,7 @@ class Gateway:
             hints=hints,
         )
         subscription = self.subscriptions.add(filter, label=label, after=after, capacity=capacity)
-        return Listening(self.subscriptions, subscription, self.reader)
+        return Listening(self.subscriptions, subscription, self.reader, self.log)
 
     # commands
 
@@ -157,20 +165,18 @@ class Gateway:
     async def stop_receipt(self, stop: Stop) -> StopEnded:
         """Wait until a stop has ended all it covers, and return what ended (I7)."""
         async with aclosing(self.listen(session_id=stop.session_id, label="stop receipt")) as events:
-            known = await self.reader.stop(stop.seq)
-            if known is None or known.done:
-                ended, answered = await self.reader.stop_outcome(stop.seq)
-                return StopEnded(session_id=stop.session_id, stop_seq=stop.seq, ended=ended, answered=answered)
-            async for event in events:
-                if isinstance(event, StopEnded) and event.stop_seq == stop.seq:
-                    return event
-        raise AssertionError("a subscription ends only when it is closed")
+            # The commit that ends a stop changes a row it covers, and rows are never missed; the event may be.
+            while True:
+                known = await self.reader.stop(stop.seq)
+                if known is None or known.done:
+                    break
+                await anext(events)
+        ended, answered = await self.reader.stop_outcome(stop.seq)
+        return StopEnded(session_id=stop.session_id, stop_seq=stop.seq, ended=ended, answered=answered)
 
     async def clear(self, session_id: str) -> Stop | NothingToStop:
         """Begin to clear a session (M7): it is closed, and what it holds is stopped."""
-        stop = await self.store.close_session(CloseSession(session_id=session_id))
-        self.hint(ActivityChanged(session_id=session_id, activity=Activity.CLEARING), None)
-        return stop
+        return await self.store.close_session(CloseSession(session_id=session_id))
 
     async def set_mode(self, channel: Channel, mode: BusyMode) -> BusyMode:
         """Change a channel's busy mode; what waits already is judged by the new one (I5)."""
@@ -223,16 +229,19 @@ class Gateway:
     # hints
 
     def hint(self, event: Event, channel: Channel | None) -> None:
-        """Tell listeners something droppable (B2): a delta, an activity. Never blocks; dropped when full."""
-        try:
-            self.broadcaster.tell_nowait(Hint(event=event, channel=channel))
-        except MailboxFull:
+        """Tell listeners something droppable (B2): a delta, an activity. Never blocks; dropped when full.
+
+        What nobody wants goes nowhere: a model's stream has a hint for every word.
+        """
+        if not self.subscriptions.wanted(event, channel):
             return
+        self.announcements.hint(Hint(event=event, channel=channel))
 
     def statistics(self) -> GatewayStatistics:
         """Return a frozen picture of listeners and live workers."""
         return GatewayStatistics(
             last_rev=self.subscriptions.last_rev,
+            announcements=self.announcements.waiting,
             subscriptions=self.subscriptions.statistics(),
             workers=len(self.latches.by_session),
         )

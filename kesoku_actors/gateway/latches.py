@@ -12,7 +12,7 @@ from typing import Protocol
 
 from attrs import define, field
 
-from kesoku_actors.protocol import BusyMode, Stop, Waiting
+from kesoku_actors.protocol import BusyMode, Message, Stop, Waiting
 
 
 class Latch(Protocol):
@@ -42,6 +42,8 @@ class Latches:
     """The latch of each live worker. Outlives the tasks that use it."""
 
     by_session: dict[str, Latch] = field(factory=dict)
+    keepers: dict[str, Callable[[Message], None]] = field(factory=dict)
+    """Who keeps a session's history, its worker living or not: hears every changed row of it."""
 
     def attach(self, session_id: str, latch: Latch) -> Callable[[], None]:
         """Make `latch` the one of its session; return what detaches it (and nobody else's)."""

@@ -17,14 +17,17 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import suppress
+from functools import partial
 from typing import Protocol, final
 
 import trio
 from attrs import define, field, frozen
 
 from kesoku_actors.gateway.filters import Filter
+from kesoku_actors.log import Logger
 from kesoku_actors.protocol import Changed, Channel, Event, Removed
 from kesoku_actors.store import Publication
+from kesoku_actors.store.again import until_answered
 
 
 class Changes(Protocol):
@@ -182,6 +185,10 @@ class Subscriptions:
         subscription.send.close()
         subscription.receive.close()
 
+    def wanted(self, event: Event, channel: Channel | None) -> bool:
+        """Tell whether any listener wants the event."""
+        return any(subscription.filter.wants(event, channel) for subscription in self.current)
+
     def offer(self, event: Event, channel: Channel | None) -> None:
         """Offer one event to every listener."""
         for subscription in self.current:
@@ -208,10 +215,11 @@ class Listening:
     No generator: that would subscribe only at its first event, and what happened before would be missed.
     """
 
-    def __init__(self, subscriptions: Subscriptions, subscription: Subscription, reader: Changes) -> None:
+    def __init__(self, subscriptions: Subscriptions, subscription: Subscription, reader: Changes, log: Logger) -> None:
         self._subscriptions = subscriptions
+        self._next = partial(subscription.next_events, reader)
         self._subscription = subscription
-        self._reader = reader
+        self._log = log
         self._events: deque[Event] = deque()
 
     def __aiter__(self) -> Listening:
@@ -219,7 +227,7 @@ class Listening:
 
     async def __anext__(self) -> Event:
         while not self._events:
-            self._events.extend(await self._subscription.next_events(self._reader))
+            self._events.extend(await until_answered(self._next, self._log, "read what a listener missed"))
         return self._events.popleft()
 
     async def aclose(self) -> None:

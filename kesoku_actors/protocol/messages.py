@@ -198,6 +198,11 @@ class Message:
         return self.is_person or bool(self.metadata.get("wakes", False))
 
     @property
+    def waits(self) -> bool:
+        """Whether it asks for work and no turn has taken it yet."""
+        return self.status is Status.PENDING_AGENT and self.root_id is None
+
+    @property
     def has_ended(self) -> bool:
         """Whether it asked for work and the work is over, one way or another (M2)."""
         return self.status in ENDED

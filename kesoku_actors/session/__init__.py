@@ -3,6 +3,7 @@
 * `vocabulary`: events and effects of the turn machine
 * `turn` (with `turn_*`): the machine itself, pure
 * `replay`: the live check of workers against the machine, pure
+* `histories`: kept between turns
 * `history`: what the model reads, in order, pure
 * `worker`: feeds the machine and performs its effects
 * `dispatcher`: starts one worker for each session that has work
@@ -11,6 +12,7 @@
 """
 
 from kesoku_actors.session.dispatcher import DispatcherParts, Exits, dispatcher
+from kesoku_actors.session.histories import Histories
 from kesoku_actors.session.history import History
 from kesoku_actors.session.janitor import Folders, JanitorParts, janitor
 from kesoku_actors.session.remit import Remit, remit_of
@@ -24,6 +26,7 @@ __all__ = [
     "DispatcherParts",
     "Exits",
     "Folders",
+    "Histories",
     "History",
     "JanitorParts",
     "Recorded",

@@ -18,14 +18,18 @@ import trio
 from attrs import define, field, frozen
 
 from kesoku_actors.actors import Cell, ChildExit, ChildSpec, Dynamic, Restart
-from kesoku_actors.protocol import Changed, Channel, Event, Outcome, Removed, Status
-from kesoku_actors.session.again import until_answered
+from kesoku_actors.gateway import Summons
+from kesoku_actors.protocol import Changed, Channel, Event, Outcome, Reason, Removed, Status
 from kesoku_actors.session.remit import Remit
 from kesoku_actors.session.worker import WorkerEnd, WorkerParts, worker
-from kesoku_actors.store import BeginEpoch, DeadCall, EpochBegun, GiveBack, StageOutcome, WorkerKey
+from kesoku_actors.store import BeginEpoch, DeadCall, EpochBegun, GiveBack, PostNotice, StageOutcome, WorkerKey
+from kesoku_actors.store.again import until_answered
 
 WAITS = frozenset({Status.PENDING_AGENT})
 MAX_CRASHES = 3
+FIRST_PAUSE_S = 0.1
+"""Before a worker that crashed is started again; doubled with each crash in a row."""
+GIVEN_UP = "I failed several times while taking this up, through a fault of mine; it waits until something new comes."
 UNKNOWN_TEXT = (
     "The program ended while this call ran; whether it took effect, wholly or partly, is unknown. "
     "Check before repeating it."
@@ -76,6 +80,7 @@ class Crew:
     """Of the workers that start next."""
     channels: tuple[Channel, ...] | None
     """Whose sessions are worked on; none: all."""
+    nursery: trio.Nursery
     started: int = 0
     live: dict[str, WorkerKey] = field(factory=dict)
     ends: dict[str, WorkerEnd] = field(factory=dict)
@@ -115,21 +120,57 @@ class Crew:
         end = self.ends.pop(session_id, None)
         parts, store = self.parts.worker_parts, self.parts.worker_parts.gateway.store
         await parts.tools.drop(session_id)
-        give_back = GiveBack(key=key, clean=end is not None and end.clean)
-        rows = await until_answered(partial(store.give_back, give_back), parts.log, "give back")
-        ended = {row.id for row in rows if row.has_ended}
-        parts.tools.end(tuple(call.call_id for call in parts.tools.running(session_id) if call.root_id in ended))
+        if end is None or not end.clean:  # one that ended in order holds no row any more, and the next replaces it
+            give_back = GiveBack(key=key, clean=False)
+            await until_answered(partial(store.give_back, give_back), parts.log, "give back")
+            await self._end_calls_of_ended_turns(session_id)
         del self.live[session_id]
-        self.crashes[session_id] = 0 if end else self.crashes[session_id] + 1
+        if end is None:
+            self.crashes[session_id] += 1
+        else:
+            self.crashes.pop(session_id, None)
         look_again = end is None or end.again or not end.clean or session_id in self.again
         self.again.discard(session_id)
         if self.crashes[session_id] > MAX_CRASHES:
-            parts.log.error("the worker crashes again and again; left until something new comes", session=session_id)
-            self.crashes[session_id] = 0
+            await self._give_up(session_id)
+        elif end is None:
+            self.nursery.start_soon(self._look_later, session_id, FIRST_PAUSE_S * 2 ** self.crashes[session_id])
         elif look_again:
-            is_runnable = partial(parts.gateway.reader.is_runnable, session_id)
-            if await until_answered(is_runnable, parts.log, "look again"):
-                self.look(session_id)
+            await self.look_if_runnable(session_id)
+
+    async def look_if_runnable(self, session_id: str) -> None:
+        """Start a worker if the store holds what can become a turn (I6), and the session is ours."""
+        if session_id in self.live:
+            self.again.add(session_id)
+            return
+        reader, log = self.parts.worker_parts.gateway.reader, self.parts.worker_parts.log
+        session = await until_answered(partial(reader.session, session_id), log, "read a session")
+        if session is None or not self.works_for(session.chatbot_id, session.channel_id):
+            return
+        if await until_answered(partial(reader.is_runnable, session_id), log, "look for work"):
+            self.look(session_id)
+
+    async def _look_later(self, session_id: str, pause_s: float) -> None:
+        """A worker that crashed may crash again at once."""
+        await trio.sleep(pause_s)
+        await self.look_if_runnable(session_id)
+
+    async def _end_calls_of_ended_turns(self, session_id: str) -> None:
+        """End what still runs of a turn that was given up (C2); asked of the store, as a reply may have been lost."""
+        parts = self.parts.worker_parts
+        for call in parts.tools.running(session_id):
+            read = partial(parts.gateway.reader.message, call.root_id)
+            root = await until_answered(read, parts.log, "read a turn's root")
+            if root is None or root.has_ended:
+                parts.tools.end((call.call_id,))
+
+    async def _give_up(self, session_id: str) -> None:
+        """A worker that crashes before it has claimed anything costs no attempts: people are told, once (C2)."""
+        parts = self.parts.worker_parts
+        parts.log.error("the worker crashes again and again; left until something new comes", session=session_id)
+        self.crashes.pop(session_id, None)
+        notice = PostNotice(session_id=session_id, content=GIVEN_UP, metadata={"notice": Reason.ATTEMPTS.value})
+        await until_answered(partial(parts.gateway.store.notice, notice), parts.log, "tell of crashes")
 
 
 def _child_id(key: WorkerKey) -> str:
@@ -147,11 +188,12 @@ async def dispatcher(cell: Cell[None], *, parts: DispatcherParts) -> None:
         channels = parts.remit.channels
         begun = await _begin_epoch(parts, channels)
         await _settle_dead(parts, begun.dead_calls)
-        crew = Crew(parts=parts, epoch=begun.epoch, channels=channels)
-        for session_id in begun.runnable:
-            crew.look(session_id)
         async with trio.open_nursery() as nursery:
+            crew = Crew(parts=parts, epoch=begun.epoch, channels=channels, nursery=nursery)
+            for session_id in begun.runnable:
+                crew.look(session_id)
             nursery.start_soon(_watch, waiting, crew)
+            nursery.start_soon(_answer, gateway.unattended, crew)
             nursery.start_soon(_reap, parts.exits, crew)
             if channels is not None:
                 nursery.start_soon(_grow, parts, crew, channels)
@@ -193,9 +235,10 @@ async def _grow(parts: DispatcherParts, crew: Crew, known: tuple[Channel, ...]) 
     while True:
         fresh = await parts.remit.added(known)
         begun = await _begin_epoch(parts, fresh)
+        crew.epoch = begun.epoch  # at once: the store takes no worker of the epoch before any more
         await _settle_dead(parts, begun.dead_calls)
         known = (*known, *fresh)
-        crew.epoch, crew.channels = begun.epoch, known
+        crew.channels = known
         # Read again: what was posted there meanwhile was not ours to hear.
         for session_id in await gateway.reader.runnable(fresh):
             crew.look(session_id)
@@ -204,12 +247,20 @@ async def _grow(parts: DispatcherParts, crew: Crew, known: tuple[Channel, ...]) 
 async def _watch(waiting: AsyncIterable[Event], crew: Crew) -> None:
     async for event in waiting:
         match event:
-            case Changed(message=row) if crew.works_for(row.chatbot_id, row.channel_id):
+            case Changed(message=row) if row.is_person and crew.works_for(row.chatbot_id, row.channel_id):
                 crew.look(row.session_id)
+            case Changed(message=row) if row.wakes or row.root_id is not None:
+                await crew.look_if_runnable(row.session_id)
             case Changed() | Removed():
                 continue
             case _:
                 raise AssertionError(f"not asked for: {event}")
+
+
+async def _answer(summons: Summons, crew: Crew) -> None:
+    """Look at sessions that no row shows: a stop of what waits without a worker has to be obeyed too (I7)."""
+    while True:
+        await crew.look_if_runnable(await summons.next())
 
 
 async def _reap(exits: Exits, crew: Crew) -> None:

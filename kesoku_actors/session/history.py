@@ -54,6 +54,11 @@ class History:
                 self._awaiting.pop(row.id, None)
             self._place((self._root_seqs[row.root_id], row.place), row)
 
+    def changed(self, row: Message) -> None:
+        """Take a row of which the broadcaster tells: mostly one of our own commits, known already."""
+        if row.root_id in self._root_seqs and (row.id not in self._by_id or self._by_id[row.id].rev < row.rev):
+            self.add((row,))
+
     def add_steps(self, steps: Iterable[StoredStep]) -> None:
         """Take steps in order; only one with native content is kept."""
         self.steps += [
@@ -71,8 +76,8 @@ class History:
         """Take what a commit of this session's worker did. Sent twice it changes nothing the second time."""
         self.add(reply.rows)
         if commit.step is not None and commit.root_id is not None:
-            said = tuple(row.id for row in reply.rows if row.role is Role.ASSISTANT and row.seq == row.rev)
-            self.add_steps([StoredStep(root_id=commit.root_id, index=reply.steps, step=commit.step, message_ids=said)])
+            step = StoredStep(root_id=commit.root_id, index=reply.steps, step=commit.step, message_ids=reply.said)
+            self.add_steps([step])
 
     def message(self, message_id: str) -> Message:
         """Return a row of the history. Raises `KeyError`."""

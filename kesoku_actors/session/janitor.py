@@ -9,7 +9,6 @@ lives is fenced off by the store: what it would commit is refused (C2).
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import aclosing
 from functools import partial
 from typing import Protocol
 
@@ -17,18 +16,18 @@ import trio
 from attrs import frozen
 
 from kesoku_actors.actors import Cell
-from kesoku_actors.gateway import Gateway
+from kesoku_actors.gateway import Gateway, Summons
 from kesoku_actors.log import Logger
-from kesoku_actors.protocol import Activity, ActivityChanged, Event, StopEnded
-from kesoku_actors.session.again import until_answered
+from kesoku_actors.protocol import SessionState
 from kesoku_actors.store import WipeSession
+from kesoku_actors.store.again import until_answered
 
 
 class Folders(Protocol):
     """The sessions' folders, on a disk or in memory."""
 
     async def discard(self, session_id: str) -> None:
-        """Move a session's folder into the trash, if there is one; at once and whole."""
+        """Move a session's folder into the trash, if there is one; at once and whole. Raises `OSError`."""
 
     async def sweep(self) -> None:
         """Delete what is in the trash."""
@@ -39,6 +38,8 @@ class JanitorParts:
     """What the janitor works with."""
 
     gateway: Gateway
+    closed: Summons
+    """Sessions whose clear has begun, or may have come to its end."""
     folders: Folders
     log: Logger
     probe: Callable[[str], None]
@@ -46,39 +47,51 @@ class JanitorParts:
 
 
 async def janitor(cell: Cell[None], *, parts: JanitorParts) -> None:
-    """Sweep at the start and whenever a clear may have come to its end, until stopped."""
-    async with aclosing(parts.gateway.listen(label="janitor")) as events, trio.open_nursery() as nursery:
-        await _sweep(parts)
+    """Finish what an earlier life left, then each clear that comes to its end, until stopped."""
+    for session_id in await until_answered(parts.gateway.reader.closed_sessions, parts.log, "read the clears"):
+        parts.closed.call(session_id)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_work, parts)
         cell.started()
-        nursery.start_soon(_until_stopped, cell, nursery.cancel_scope)
-        async for event in events:
-            if _may_end_a_clear(event):
-                await _sweep(parts)
+        await cell.stopping.wait()
+        nursery.cancel_scope.cancel()
 
 
-async def _until_stopped(cell: Cell[None], scope: trio.CancelScope) -> None:
-    await cell.stopping.wait()
-    scope.cancel()
+async def _work(parts: JanitorParts) -> None:
+    await _sweep(parts)
+    while True:
+        session_id = await parts.closed.next()
+        if await _may_be_wiped(parts, session_id):
+            await _wipe(parts, session_id)
 
 
-def _may_end_a_clear(event: Event) -> bool:
-    match event:
-        case StopEnded() | ActivityChanged(activity=Activity.CLEARING):
-            return True
-        case _:
-            return False
+async def _may_be_wiped(parts: JanitorParts, session_id: str) -> bool:
+    reader = parts.gateway.reader
+    session = await until_answered(partial(reader.session, session_id), parts.log, "read a session")
+    if session is None or session.state is not SessionState.CLOSED:
+        return False
+    # What is left to do is done first: the end of its stop calls again.
+    return not await until_answered(partial(reader.is_runnable, session_id), parts.log, "look for work")
+
+
+async def _wipe(parts: JanitorParts, session_id: str) -> None:
+    parts.probe("clear.before_discard")
+    try:
+        await parts.folders.discard(session_id)
+    except OSError as error:
+        # The session stays closed; the next start tries again.
+        parts.log.error("a cleared session's folder cannot be moved", session=session_id, error=str(error))
+        return
+    parts.probe("clear.before_wipe")
+    wipe = partial(parts.gateway.store.wipe, WipeSession(session_id=session_id))
+    rows = await until_answered(wipe, parts.log, "wipe a session")
+    parts.log.info("session cleared", session=session_id, rows=rows)
+    await _sweep(parts)
 
 
 async def _sweep(parts: JanitorParts) -> None:
-    reader, store = parts.gateway.reader, parts.gateway.store
-    for session_id in await reader.closed_sessions():
-        if await reader.is_runnable(session_id):
-            continue  # its stop has not come to its end
-        parts.probe("clear.before_discard")
-        await parts.folders.discard(session_id)
-        parts.probe("clear.before_wipe")
-        wipe = partial(store.wipe, WipeSession(session_id=session_id))
-        rows = await until_answered(wipe, parts.log, "wipe a session")
-        parts.log.info("session cleared", session=session_id, rows=rows)
     parts.probe("clear.before_sweep")
-    await parts.folders.sweep()
+    try:
+        await parts.folders.sweep()
+    except OSError as error:
+        parts.log.error("the trash cannot be emptied", error=str(error))

@@ -7,6 +7,7 @@ checkpoint between the last look at the queue and the latch and the detaching of
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -34,12 +35,13 @@ from kesoku_actors.protocol import (
     Waiting,
 )
 from kesoku_actors.session import vocabulary as v
-from kesoku_actors.session.again import until_answered
 from kesoku_actors.session.arrivals import Bell, wait_for_files
+from kesoku_actors.session.histories import Histories
 from kesoku_actors.session.history import History
 from kesoku_actors.session.replay import Recorded
 from kesoku_actors.session.turn import TurnLimits, begin, step
 from kesoku_actors.store import Committed, RegisterWorker, WorkerKey
+from kesoku_actors.store.again import until_answered
 from kesoku_actors.tools import AwaitingApproval, Settled, Started, ToolCall, ToolEvent, ToolRegistry, Tools
 
 NUDGE = "Please answer the last message now, in plain text."
@@ -59,6 +61,7 @@ class WorkerParts:
 
     gateway: Gateway
     tools: Tools
+    histories: Histories
     registry: ToolRegistry
     layers: tuple[PromptLayer, ...]
     brain_for: Callable[[Channel], Brain]
@@ -88,6 +91,8 @@ class Inlet:
     events: deque[v.Event] = field(factory=deque)
     wake: trio.Event = field(factory=trio.Event)
     files: Bell = field(factory=Bell)
+    budget: tuple[float, v.Event] | None = None
+    """When the running turn's time is over, in trio's time, and the event that says so (B4)."""
 
     def put(self, event: v.Event) -> None:
         """Queue an event; never blocks."""
@@ -95,11 +100,15 @@ class Inlet:
         self.wake.set()
 
     async def next(self) -> v.Event:
-        """Wait for the next event."""
-        while not self.events:
+        """Wait for the next event; the end of the turn's time is one."""
+        if not self.events:
             self.wake = trio.Event()
-            await self.wake.wait()
-        return self.events.popleft()
+            with trio.move_on_at(self.budget[0] if self.budget else math.inf):
+                await self.wake.wait()
+        if self.events or self.budget is None:
+            return self.events.popleft()
+        (_, spent), self.budget = self.budget, None
+        return spent
 
     def message_waits(self, message: Waiting) -> None:
         self.put(v.PersonSpoke(message) if message.is_person else v.NoticeArrived(message))
@@ -133,7 +142,7 @@ class Inlet:
 
 async def worker(cell: Cell[None], *, key: WorkerKey, parts: WorkerParts, ended: Callable[[WorkerEnd], None]) -> None:
     """Work on one session until nothing is left that can become a turn, then call `ended` and return."""
-    inlet = Inlet()
+    inlet, kept = Inlet(), False
     detach_latch = parts.gateway.latches.attach(key.session_id, inlet)
     parts.tools.attach(key.session_id, inlet.tool)
     try:
@@ -144,6 +153,7 @@ async def worker(cell: Cell[None], *, key: WorkerKey, parts: WorkerParts, ended:
             registered.returned_began is not None
             and parts.world.clock.wall() - registered.returned_began > parts.resume_within_s
         )
+        history = await parts.histories.take(parts.gateway, key.session_id)
         async with trio.open_nursery() as nursery:
             hands = Hands(
                 key=key,
@@ -152,9 +162,11 @@ async def worker(cell: Cell[None], *, key: WorkerKey, parts: WorkerParts, ended:
                 nursery=nursery,
                 channel=registered.channel,
                 brain=parts.brain_for(registered.channel),
-                history=await _load(parts.gateway, key.session_id),
+                history=history,
             )
-            nursery.start_soon(_shutdown, cell, inlet)
+            cell.on_stop = partial(inlet.put, v.ShutdownRequested())
+            if cell.stopping.is_set():
+                cell.on_stop()
             state = begin(key, parts.limits)
             event: v.Event = v.Resumed(registered, stale)
             clean: bool | None = None
@@ -172,25 +184,16 @@ async def worker(cell: Cell[None], *, key: WorkerKey, parts: WorkerParts, ended:
                     event = await inlet.next()
             detach_latch()
             parts.tools.detach(key.session_id)
+            if clean:
+                parts.histories.leave(key.session_id, history)
+                kept = True
             ended(WorkerEnd(clean=clean, again=bool(inlet.events)))
             nursery.cancel_scope.cancel()
     finally:
         detach_latch()
         parts.tools.detach(key.session_id)
-
-
-async def _load(gateway: Gateway, session_id: str) -> History:
-    """Read the history; complete from here on, as nobody but this worker adds to it."""
-    stored = await gateway.history(session_id)
-    history = History()
-    history.add(stored.messages)
-    history.add_steps(stored.steps)
-    return history
-
-
-async def _shutdown(cell: Cell[None], inlet: Inlet) -> None:
-    await cell.stopping.wait()
-    inlet.put(v.ShutdownRequested())
+        if not kept:
+            parts.histories.forget(key.session_id)
 
 
 @define(eq=False)
@@ -207,7 +210,6 @@ class Hands:
     request: Request | None = None
     prompt: trio.CancelScope = field(factory=trio.CancelScope)
     inferences: dict[int, trio.CancelScope] = field(factory=dict)
-    budget: trio.CancelScope = field(factory=trio.CancelScope)
 
     def perform(self, effect: v.Effect) -> None:
         """Begin an effect; returns at once."""
@@ -239,9 +241,7 @@ class Hands:
             case v.SetTimer(ticket=ticket, delay_s=delay_s):
                 start(self._timer, delay_s, v.TimerFired(ticket))
             case v.SetBudget(root_id=root_id, seconds=seconds):
-                self.budget.cancel()
-                self.budget = trio.CancelScope()
-                start(self._budget, self.budget, seconds, v.BudgetSpent(root_id))
+                self.inlet.budget = (trio.current_time() + seconds, v.BudgetSpent(root_id))
             case v.Notify(activity=activity, root_id=root_id):
                 changed = ActivityChanged(session_id=self.key.session_id, activity=activity, root_id=root_id)
                 parts.gateway.hint(changed, self.channel)
@@ -368,8 +368,3 @@ class Hands:
     async def _timer(self, delay_s: float, event: v.Event) -> None:
         await trio.sleep(delay_s)
         self.inlet.put(event)
-
-    async def _budget(self, scope: trio.CancelScope, seconds: float, event: v.Event) -> None:
-        with scope:
-            await trio.sleep(seconds)
-            self.inlet.put(event)

@@ -12,8 +12,9 @@ stands: sent again it neither counts the step twice nor takes effect after all.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Final
+
+from attrs import frozen
 
 from kesoku_actors.protocol import (
     ASKS,
@@ -76,9 +77,9 @@ def commit(tx: Transaction, command: Commit) -> CommitReply:
     if why is not None:
         if root is not None:
             _add_step(tx, session, command, root, ())
-        return _remember(tx, session, command, (), why)
-    _carry_out(tx, session, command, root)
-    return _remember(tx, session, command, tx.changes.messages, None)
+        return _remember(tx, session, command, Traces(), why)
+    said = _carry_out(tx, session, command, root)
+    return _remember(tx, session, command, Traces(rows=tuple(tx.changes.messages), said=said), None)
 
 
 def invalid(detail: str) -> Refused:
@@ -86,7 +87,17 @@ def invalid(detail: str) -> Refused:
     return Refused(reason=RefusalReason.INVALID, detail=detail)
 
 
-def _carry_out(tx: Transaction, session: Session, command: Commit, root: Message | None) -> None:
+@frozen(kw_only=True)
+class Traces:
+    """The messages that a commit inserted or changed, and those of them that the model said, by id."""
+
+    rows: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
+
+
+def _carry_out(tx: Transaction, session: Session, command: Commit, root: Message | None) -> tuple[str, ...]:
+    """Do what the plan says; return the ids of what the model said."""
+    said: tuple[str, ...] = ()
     for message_id in command.late:
         settle_as_late(tx, stored(tx, message_id))
     if root is not None:
@@ -103,6 +114,7 @@ def _carry_out(tx: Transaction, session: Session, command: Commit, root: Message
     if command.give_back:
         give_back(tx, session, clean=True, max_attempts=_NEVER)
     settle_stops(tx, session)
+    return said
 
 
 _NEVER: Final = 1 << 31
@@ -214,11 +226,9 @@ def _stale(detail: str) -> Refused:
     return Refused(reason=RefusalReason.STALE, detail=detail)
 
 
-def _remember(
-    tx: Transaction, session: Session, command: Commit, message_ids: Iterable[str], moved: str | None
-) -> CommitReply:
+def _remember(tx: Transaction, session: Session, command: Commit, traces: Traces, moved: str | None) -> CommitReply:
     turn_id = command.claim.message_id if command.claim else command.root_id
-    ids = to_json(list(message_ids))
+    ids = to_json([traces.rows, traces.said])
     tx.execute("INSERT INTO commits VALUES (?, ?, ?, ?, ?)", (session.no, command.id, turn_id, ids, moved))
     return _answer(tx, session, turn_id, ids, moved)
 
@@ -232,9 +242,11 @@ def _answer(tx: Transaction, session: Session, turn_id: str | None, message_ids:
     turn = tx.get(turn_id) if turn_id is not None else None
     spent = "SELECT steps, spent_s FROM turns WHERE session_no = ? AND root_seq = ?"
     steps, spent_s = (tx.first(spent, (session.no, turn.seq)) or (0, 0.0)) if turn else (0, 0.0)
-    rows = [row for row in map(tx.get, json.loads(message_ids)) if row is not None]
+    changed, said = json.loads(message_ids)
+    rows = [row for row in map(tx.get, changed) if row is not None]
     return Committed(
         rows=tuple(sorted(rows, key=lambda row: row.rev)),
+        said=tuple(said),
         open_calls=queries.calls(tx.connection, session.no, turn.seq) if turn else (),
         steps=steps,
         spent_s=spent_s,

@@ -156,6 +156,8 @@ class Committed:
     mode: BusyMode
     stops: tuple[Stop, ...]
     """Of the session, not done."""
+    said: tuple[str, ...] = ()
+    """Ids of the rows committed with its step: what the model said, in order."""
 
 
 @frozen(kw_only=True)
@@ -515,3 +517,5 @@ class Publication:
     modes: tuple[tuple[Channel, BusyMode], ...] = ()
     approvals: tuple[tuple[str, str, bool], ...] = ()
     """(call id, session id, approved) decided by it."""
+    closed: tuple[str, ...] = ()
+    """Sessions whose clear began with it (M7)."""

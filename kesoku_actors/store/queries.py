@@ -159,6 +159,11 @@ def stops(connection: apsw.Connection, no: int | None, done: bool) -> tuple[Stop
     return tuple(_stop(connection, row) for row in select(connection, sql, (no, done)))
 
 
+def open_stops(connection: apsw.Connection) -> tuple[Stop, ...]:
+    """Return the stops of all sessions that are not done, by seq."""
+    return tuple(_stop(connection, row) for row in select(connection, f"{_STOPS} WHERE NOT t.done ORDER BY t.seq"))
+
+
 def stop(connection: apsw.Connection, seq: int) -> Stop | None:
     """Return one stop as it is now, or none."""
     row = first(connection, f"{_STOPS} WHERE t.seq = ?", (seq,))

@@ -69,6 +69,10 @@ class Reader:
         """Return the session's stops that are not done (or those that are), by seq."""
         return await self._of_session(queries.stops, session_id, done)
 
+    async def open_stops(self) -> tuple[Stop, ...]:
+        """Return every session's stops that are not done, by seq."""
+        return await self._read(queries.open_stops)
+
     async def stop(self, seq: int) -> Stop | None:
         """Return one stop as it is now, or none."""
         return await self._read(queries.stop, seq)

@@ -47,6 +47,7 @@ def close_session(tx: Transaction, command: CloseSession) -> Stop | NothingToSto
         stored = [stop for stop in queries.stops(tx.connection, session.no, False) if stop.reason is Reason.CLEARED]
         return stored[-1] if stored else NothingToStop()
     tx.execute("UPDATE sessions SET state = 'closed' WHERE no = ?", (session.no,))
+    tx.changes.closed.append(session.id)
     return stop_all(tx, session, Reason.CLEARED)
 
 

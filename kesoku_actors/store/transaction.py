@@ -77,6 +77,7 @@ class Changes:
     stops: dict[int, Stop] = field(factory=dict)
     modes: dict[Channel, BusyMode] = field(factory=dict)
     approvals: list[tuple[str, str, bool]] = field(factory=list)
+    closed: list[str] = field(factory=list)
 
     def absorb(self, later: Changes) -> None:
         """Take what a later command changed; of each row only its present state counts."""
@@ -87,11 +88,12 @@ class Changes:
         self.stops |= later.stops
         self.modes |= later.modes
         self.approvals += later.approvals
+        self.closed += later.closed
 
     @property
     def are_any(self) -> bool:
         """Whether there is something to tell."""
-        return any((self.messages, self.removed, self.stops, self.modes, self.approvals))
+        return any((self.messages, self.removed, self.stops, self.modes, self.approvals, self.closed))
 
     def publication(self, base: int, rev: int) -> Publication:
         """Return it in the order of `rev`; `base` and `rev` are the counter before and after it."""
@@ -103,6 +105,7 @@ class Changes:
             stops=tuple(self.stops[seq] for seq in sorted(self.stops)),
             modes=tuple(self.modes.items()),
             approvals=tuple(self.approvals),
+            closed=tuple(self.closed),
         )
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import pytest
 import trio
-from attrs import define, field
+from attrs import define, evolve, field
 from trio.testing import MockClock
 
-from kesoku_actors.actors import ActorStopped, ChildSpec, Mailbox, SupervisorSpec, run_system
-from kesoku_actors.gateway import Broadcaster, BroadcastMessage, Latches, Publisher, Subscriptions
-from kesoku_actors.protocol import BusyMode, Changed, Stop, Waiting
-from kesoku_actors.store import Durability, Publication, StoreOptions
-from tests.paths.house import at_home
+from kesoku_actors.actors import ActorStopped, ChildSpec, SupervisorSpec, run_system
+from kesoku_actors.gateway import Announcements, Broadcaster, Hint, Latches, Subscriptions
+from kesoku_actors.protocol import Activity, ActivityChanged, BusyMode, Changed, Stop, Waiting
+from kesoku_actors.session import remit_of
+from kesoku_actors.store import Durability, StoreOptions
+from tests.paths.house import Home, at_home
 
 
 @define(eq=False)
@@ -45,39 +47,73 @@ class Heard:
         raise AssertionError("nothing waits for approval here")
 
 
-async def test_publications_that_did_not_fit_are_read_back(tmp_path: Path, autojump_clock: MockClock) -> None:
-    async with at_home(tmp_path, channels=()) as home:
-        reader, session_id = home.gateway.reader, (await home.say("before")).session_id
-        box: Mailbox[BroadcastMessage] = Mailbox("narrow", capacity=1)
-        publisher, latches, latch = Publisher(ref=box.ref), Latches(), Heard()
-        narrow = Broadcaster(subscriptions=Subscriptions(), latches=latches, publisher=publisher, reader=reader)
-        latches.attach(session_id, latch)
+@asynccontextmanager
+async def narrow(home: Home, session_id: str, **limits: int) -> AsyncIterator[tuple[Announcements, Broadcaster, Heard]]:
+    """Run a second broadcaster over the same store, with little room, and a latch of the session."""
+    announcements, latch = Announcements(**limits), Heard()
+    broadcaster = Broadcaster(
+        announcements=announcements,
+        subscriptions=Subscriptions(),
+        latches=Latches(),
+        reader=home.gateway.reader,
+        log=home.gateway.log,
+    )
+    broadcaster.latches.attach(session_id, latch)
+    child = ChildSpec(id="narrow", start=broadcaster.run)
+    async with run_system(SupervisorSpec(id="test", children=(child,))):
+        yield announcements, broadcaster, latch
 
-        async def changes(after: int) -> Publication:
-            return await reader.changes(after, 10)
 
-        child = ChildSpec(id="narrow", start=narrow.run, mailbox=box)
-        async with run_system(SupervisorSpec(id="test", children=(child,))):
-            base = await reader.head()
-            first = await home.say("heard")
-            heard = await changes(base)
-            second = await home.say("lost")
-            lost = await changes(heard.rev)
-            publisher(heard)  # handed over
-            publisher(heard)  # fills the mailbox, and changes nothing
-            publisher(lost)
-            assert publisher.lost == 1
-            await trio.testing.wait_all_tasks_blocked()
-            assert latch.messages == [first.id]
+async def test_publications_that_did_not_fit_are_read_back_without_waiting_for_another(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with at_home(tmp_path, channels=remit_of(())) as home:
+        session_id = (await home.say("before")).session_id
+        async with narrow(home, session_id, most=1) as (announcements, _, latch):
+            base = await home.gateway.reader.head()
+            first = await home.say("fits")
+            heard = await home.gateway.reader.changes(base, 10)
+            second = await home.say("is lost")
+            lost = await home.gateway.reader.changes(heard.rev, 10)
             stop = await home.gateway.stop(session_id, second.id)
             await home.gateway.set_mode(home.channel, BusyMode.QUEUE)
-            base = await reader.head()
-            third = await home.say("shows the gap")
-            publisher(await changes(base))
+            announcements.publish(heard)
+            announcements.publish(lost)
+            announcements.hint(Hint(event=ActivityChanged(session_id="s", activity=Activity.IDLE), channel=None))
+            assert (announcements.lost, announcements.dropped) == (True, 1)
             await trio.testing.wait_all_tasks_blocked()
-            assert latch.messages == [first.id, second.id, third.id]
             assert isinstance(stop, Stop)
+            assert latch.messages == [first.id, second.id]
             assert (latch.stops, latch.modes) == ([stop.seq], [BusyMode.QUEUE])
+            assert not announcements.lost
+
+
+async def test_a_publication_that_was_never_handed_over_shows_as_a_gap(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with at_home(tmp_path, channels=remit_of(())) as home:
+        session_id = (await home.say("before")).session_id
+        async with narrow(home, session_id) as (announcements, _, latch):
+            first = await home.say("nobody publishes this")
+            base = await home.gateway.reader.head()
+            second = await home.say("shows the gap")
+            announcements.publish(await home.gateway.reader.changes(base, 10))
+            await trio.testing.wait_all_tasks_blocked()
+            assert latch.messages == [first.id, second.id]
+
+
+async def test_a_stop_without_a_worker_and_a_clear_are_called_out(tmp_path: Path, autojump_clock: MockClock) -> None:
+    async with at_home(tmp_path, channels=remit_of(())) as home:
+        session_id = (await home.say("before")).session_id
+        async with narrow(home, "another session") as (announcements, broadcaster, _):
+            base = await home.gateway.reader.head()
+            await home.gateway.clear(session_id)
+            announcements.publish(evolve(await home.gateway.reader.changes(base, 10), base=base - 1, rev=base))
+            announcements.lost = True
+            announcements.ring()
+            with trio.fail_after(5):
+                assert await broadcaster.unattended.next() == session_id
+                assert await broadcaster.closed.next() == session_id
 
 
 async def test_a_store_that_died_unheard_shows_the_gap_when_it_starts_again(

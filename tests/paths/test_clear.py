@@ -9,9 +9,10 @@ import trio
 from trio.testing import MockClock
 
 from kesoku_actors.llm.scripted import Call, Say, Stall
-from kesoku_actors.protocol import Removed, SessionState, Stop, Type
+from kesoku_actors.protocol import Removed, SessionState, Status, Stop, Type
 from kesoku_actors.store import NothingToStop
 from tests.paths.house import Home, at_home
+from tests.paths.test_modes import notice
 
 
 async def slow(seconds: float) -> str:
@@ -89,3 +90,39 @@ async def test_a_clear_accepted_is_finished_by_the_next_start(tmp_path: Path, au
     async with at_home(tmp_path) as home:
         await wiped(home, asked.id)
         assert home.model.requests == []
+
+
+async def test_a_clear_of_a_session_where_only_a_notice_waits_ends_too(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with at_home(tmp_path, [(Say(text="Hello."),)]) as home:
+        asked = await home.say("Hi.")
+        await home.ended(asked)
+        waiting = await notice(home, "A file came late.", wakes=False)
+        assert home.gateway.statistics().workers == 0
+        assert isinstance(await home.gateway.clear(asked.session_id), Stop)
+        with trio.fail_after(60):
+            await wiped(home, waiting.id)
+
+
+async def test_a_folder_that_cannot_be_moved_keeps_its_session_closed_and_everything_else_running(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    class Stuck:
+        async def discard(self, session_id: str) -> None:
+            raise OSError(f"{session_id} is busy")
+
+        async def sweep(self) -> None:
+            raise OSError("the trash is busy")
+
+    async with at_home(tmp_path, [(Say(text="Hello."),)] * 2, folders=Stuck()) as home:
+        asked = await home.say("Hi.")
+        await home.ended(asked)
+        await home.gateway.clear(asked.session_id)
+        again = await home.say("Hi again.")
+        assert (await home.ended(again)).status is Status.PROCESSED
+        session = await home.gateway.session(asked.session_id)
+        assert session is not None
+        assert session.state is SessionState.CLOSED
+    async with at_home(tmp_path) as home:
+        await wiped(home, asked.id)

@@ -8,8 +8,8 @@ import trio
 from trio.testing import MockClock
 
 from kesoku_actors.llm.scripted import Call, Say, Scenario
-from kesoku_actors.protocol import BusyMode, Inbound, Message, Reason, Role, Status, Type
-from kesoku_actors.session import TurnLimits
+from kesoku_actors.protocol import BusyMode, Inbound, Message, Reason, Role, Status, Stop, Type
+from kesoku_actors.session import Remit, TurnLimits
 from kesoku_actors.store import Durability, Posted, PostRefused, Rules, StoreOptions
 from tests.paths.house import ROOM, Home, at_home, texts
 
@@ -181,3 +181,37 @@ async def test_a_withdrawn_message_is_never_read_and_an_edited_one_as_it_is(
         assert (await home.ended(three)).content == "Three, but better."
         assert home.prompts()[-1][-1] == "Three, but better."
         assert await home.gateway.edit(three.id, "Too late.") is None
+
+
+async def test_a_notice_that_does_not_wake_starts_no_worker_and_its_stop_is_obeyed_all_the_same(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with at_home(tmp_path, [(Say(text="Hello."),)]) as home:
+        asked = await home.say("Hi.")
+        await home.ended(asked)
+        await trio.testing.wait_all_tasks_blocked()
+        workers = {recorded.key.worker for recorded in home.record}
+        waiting = await notice(home, "A file came late.", wakes=False)
+        await trio.sleep(60)
+        assert {recorded.key.worker for recorded in home.record} == workers
+        stop = await home.gateway.stop(waiting.session_id, waiting.id)
+        assert isinstance(stop, Stop)
+        with trio.fail_after(60):
+            assert (await home.gateway.stop_receipt(stop)).ended == (waiting.id,)
+
+
+async def test_a_message_posted_again_while_it_waits_is_announced_again(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    remit = Remit(())
+    async with at_home(tmp_path, [(Say(text="Hello."),)], channels=remit) as home:
+        first = await home.say("Hi.", external_id="x1")
+        again = await home.say("Hi.", external_id="x1")
+        assert again.id == first.id
+        await trio.testing.wait_all_tasks_blocked()
+        assert home.record == [], "not ours"
+        remit.add(home.channel)
+        assert (await home.ended(first)).status is Status.PROCESSED
+        await home.say("Hi.", external_id="x1")
+        await trio.sleep(5)
+        assert len(home.model.requests) == 1

@@ -9,7 +9,7 @@ import trio
 
 from kesoku_actors.actors import ActorStopped, AskTimeout
 from kesoku_actors.log import Logger
-from kesoku_actors.store import StoreBusy
+from kesoku_actors.store.port import StoreBusy
 
 T = TypeVar("T")
 

@@ -1,0 +1,59 @@
+"""Histories kept between a session's turns, so that a turn of a long talk costs no more than one of a short one.
+
+A worker takes its session's history and, when it ends in order, leaves it here; after any other end it is forgotten and
+the next worker reads it anew. While it is kept or worked with, the broadcaster tells it of every row that changed, so a
+delivery or a file that came late is in it too.
+
+Invariants: a history is with one worker or here, never both; what is kept is bounded in sessions and in rows, and those
+used longest ago go first. A session whose history is kept still holds no task (B3).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from attrs import define, field
+
+from kesoku_actors.gateway import Gateway, Latches
+from kesoku_actors.session.history import History
+
+MAX_SESSIONS = 256
+MAX_ROWS = 20_000
+
+
+@define(eq=False)
+class Histories:
+    """The histories of idle sessions. Outlives the tasks that use it."""
+
+    latches: Latches
+    max_sessions: int = MAX_SESSIONS
+    max_rows: int = MAX_ROWS
+    _kept: OrderedDict[str, History] = field(factory=OrderedDict, init=False)
+    _rows: int = field(default=0, init=False)
+
+    async def take(self, gateway: Gateway, session_id: str) -> History:
+        """Return a session's history for its worker, who alone adds to it from now on: kept here, or read."""
+        history = self._kept.pop(session_id, None)
+        if history is not None:
+            self._rows -= len(history.rows)
+            if session_id in self.latches.keepers:
+                return history
+        stored = await gateway.history(session_id)
+        history = History()
+        history.add(stored.messages)
+        history.add_steps(stored.steps)
+        self.latches.keepers[session_id] = history.changed
+        return history
+
+    def leave(self, session_id: str, history: History) -> None:
+        """Keep what a worker that ended in order has read and written."""
+        self._kept[session_id] = history
+        self._rows += len(history.rows)
+        while len(self._kept) > self.max_sessions or self._rows > self.max_rows:
+            oldest, gone = self._kept.popitem(last=False)
+            self._rows -= len(gone.rows)
+            self.latches.keepers.pop(oldest, None)
+
+    def forget(self, session_id: str) -> None:
+        """Drop what a worker that did not end in order had: part of it may be missing."""
+        self.latches.keepers.pop(session_id, None)
