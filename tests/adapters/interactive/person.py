@@ -61,7 +61,8 @@ class Person:
         until = time.monotonic() + LONGEST_S
         is_there = wanted if callable(wanted) else lambda vt: any(wanted in line for line in vt.everything)
         while not is_there(self.vt):
-            if not self._read(until - time.monotonic()):
+            has_ended = self.process.poll() is not None
+            if not self._read(0.25) and (has_ended or time.monotonic() > until):
                 raise AssertionError(f"not seen: {wanted}\n" + "\n".join(self.vt.everything))
 
     def has_window(self, columns: int, lines: int) -> None:

@@ -1,0 +1,165 @@
+"""The table of commands: what is one, what is a message, what is neither."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kesoku_actors.adapters.commands import COMMANDS, Choice, CommandTable, Do, ModelInfo, Refuse, Say, Values
+from kesoku_actors.errors import UsageError
+from kesoku_actors.protocol import BusyMode, Stop
+from kesoku_actors.store import NothingToStop
+
+NAMES = ["stop", "force", "clear", "status", "sessions", "resume", "llm", "mode", "help", "quit"]
+
+
+class Room:
+    """A surface that notes what was asked of it."""
+
+    commands = COMMANDS
+
+    def __init__(self, reply: Stop | NothingToStop) -> None:
+        self.reply = reply
+        self.asked: list[Any] = []
+
+    async def stop(self) -> Stop | NothingToStop:
+        return self.reply
+
+    async def force(self) -> Stop | NothingToStop:
+        return self.reply
+
+    async def clear(self) -> Stop | NothingToStop:
+        return self.reply
+
+    async def status(self) -> tuple[str, ...]:
+        return ("fine",)
+
+    async def sessions(self) -> tuple[()]:
+        return ()
+
+    async def resume(self, session_id: str) -> tuple[str, ...]:
+        self.asked.append(session_id)
+        return ()
+
+    async def models(self) -> tuple[ModelInfo, ...]:
+        return (
+            ModelInfo(name="one", missing=None, is_chosen=True),
+            ModelInfo(name="two", missing="no key is set", is_chosen=False),
+        )
+
+    async def choose_model(self, name: str) -> str:
+        self.asked.append(name)
+        return f"{name} (large)"
+
+    async def mode(self) -> BusyMode:
+        return BusyMode.QUEUE
+
+    async def set_mode(self, mode: BusyMode) -> BusyMode:
+        self.asked.append(mode)
+        return mode
+
+    def leave(self) -> None:
+        self.asked.append("leave")
+
+
+STOP = Stop(seq=1, session_id="s", root_id="m", covers=frozenset({"m"}))
+
+
+async def done(text: str, room: Room | None = None) -> tuple[str, ...]:
+    asked = COMMANDS.parse(text)
+    assert isinstance(asked, Do)
+    return await asked.command.run(room or Room(NothingToStop()), asked.argument)
+
+
+def test_every_command_is_there_and_its_help_fits_a_line() -> None:
+    assert [command.name for command in COMMANDS.commands] == NAMES
+    assert all(len(line) <= 100 for line in COMMANDS.help())
+
+
+@given(st.text())
+def test_every_text_is_a_message_a_command_or_refused_in_one_line(text: str) -> None:
+    match COMMANDS.parse(text):
+        case Say(text=said):
+            assert said == (text[1:] if text.startswith("//") else text)
+        case Do(command=command, argument=argument):
+            assert text.lower().startswith(f"/{command.name}")
+            assert argument in text
+        case Refuse(line=line):
+            assert text.startswith("/")
+            assert len(line.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["/etc/hosts is what?", "/", "/ stop", "hello /stop", "/2", "/stop\nand more", " /stop"]
+)
+def test_what_only_begins_like_a_command_is_a_message(text: str) -> None:
+    assert COMMANDS.parse(text) == Say(text)
+
+
+def test_two_slashes_begin_a_message_with_one() -> None:
+    assert COMMANDS.parse("//stop it") == Say("/stop it")
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("/stpo", "did you mean /stop?"),
+        ("/LMM", "did you mean /llm?"),
+        ("/zzzzzz", "/help lists them"),
+        ("/stop now", "takes nothing"),
+        ("/resume", "/resume ID"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_what_could_be(text: str, word: str) -> None:
+    refused = COMMANDS.parse(text)
+    assert isinstance(refused, Refuse)
+    assert word in refused.line
+
+
+@given(st.sampled_from(NAMES), st.sampled_from([str.lower, str.upper, str.title]), st.sampled_from(["", " ", "  \n"]))
+def test_case_and_space_behind_it_do_not_matter(name: str, spelt: Any, space: str) -> None:
+    table = CommandTable(tuple(command for command in COMMANDS.commands if command.argument != "ID"))
+    asked = table.parse(f"/{spelt(name)}{space}")
+    assert isinstance(asked, Refuse if name == "resume" else Do)
+
+
+def test_a_surface_offers_a_part_of_the_table() -> None:
+    table = CommandTable(COMMANDS.commands[:2])
+    assert len(table.help()) == 2
+    assert isinstance(table.parse("/quit"), Refuse)
+
+
+def test_completion_knows_commands_and_what_stands_behind_them() -> None:
+    values = {Values.MODE: (Choice("queue"), Choice("steer")), Values.SESSION: (Choice("01AB", "a talk"),)}
+    assert [one.text for one in COMMANDS.complete("/st", values)] == ["/stop", "/status"]
+    assert COMMANDS.complete("/mode q", values) == (Choice("queue"),)
+    assert COMMANDS.complete("/resume ", values) == (Choice("01AB", "a talk"),)
+    assert COMMANDS.complete("/stop ", values) == ()
+    assert COMMANDS.complete("st", values) == ()
+    assert COMMANDS.complete("tell me /mo", values) == ()
+
+
+async def test_commands_say_what_came_of_them() -> None:
+    busy = Room(STOP)
+    assert await done("/stop", busy) == ()
+    assert await done("/stop") == ("nothing runs and nothing waits",)
+    assert "/stop comes first" in (await done("/force"))[0]
+    assert "/force ends it now" in (await done("/clear", busy))[0]
+    assert await done("/clear") == ("cleared; the next message begins a new session",)
+    assert await done("/sessions") == ("there are no sessions yet",)
+    assert await done("/status") == ("fine",)
+    assert await done("/llm") == ("* one", "  two  (no key is set)")
+    assert await done("/llm two", busy) == ("two (large) answers from the next turn on",)
+    assert await done("/mode") == ("queue; there are interrupt, queue, collect, steer",)
+    assert await done("/help") == COMMANDS.help()
+    await done("/mode Steer", busy)
+    await done("/resume 01AB", busy)
+    await done("/quit", busy)
+    assert busy.asked == ["two", BusyMode.STEER, "01AB", "leave"]
+    with pytest.raises(UsageError, match="did you mean queue"):
+        await done("/mode qeue")
+    with pytest.raises(UsageError, match="there are interrupt"):
+        await done("/mode xyz")
