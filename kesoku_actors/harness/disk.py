@@ -123,9 +123,13 @@ class Disk:
     _files: dict[Path, _Kept] = field(factory=dict, init=False)
 
     def connect(self, path: Path, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE) -> apsw.Connection:
-        """Open a database on this disk, for one connection alone."""
+        """Open a database on this disk, for one connection alone. Raises `apsw.Error` as the script has it."""
         connection = apsw.Connection(str(path), flags=flags, vfs=self.name)
-        connection.pragma("locking_mode", "exclusive")
+        try:
+            connection.pragma("locking_mode", "exclusive")
+        except apsw.Error:
+            connection.close(force=True)
+            raise
         return connection
 
     def power_on(self, rng: random.Random, survival: Survival) -> None:
@@ -144,9 +148,9 @@ class Disk:
         self._files.clear()
         self.changes, self.is_dead = 0, False
 
-    # for the VFS alone
+    # What follows is for the VFS of this module.
 
-    def ask(self, kind: Kind, path: Path, *, grows: bool = False) -> None:
+    def _ask(self, kind: Kind, path: Path, *, grows: bool = False) -> None:
         """Raise what the script says, if it says so."""
         if self.is_dead:
             raise PowerLost("the power is off")
@@ -168,21 +172,21 @@ class Disk:
                 if kind is Kind.LOCK:
                     raise apsw.BusyError("another program holds the lock")
 
-    def known(self, path: Path) -> None:
+    def _known(self, path: Path) -> None:
         """Take note of a file before the first change of it in this life; what is there already is durable."""
         if path not in self._files:
             self._files[path] = _Kept(path.read_bytes() if path.exists() else None)
 
-    def done(self, path: Path, piece: Piece) -> None:
+    def _done(self, path: Path, piece: Piece) -> None:
         """Note what was done to a file, or may have been."""
         self._files[path].pieces.append(piece)
 
-    def synced(self, path: Path) -> None:
+    def _synced(self, path: Path) -> None:
         """Make durable what was done to a file that is there, its name included."""
         kept = self._files[path]
         self._files[path] = _Kept(applied(kept.durable, kept.pieces) or b"")
 
-    def names_synced(self, folder: Path) -> None:
+    def _names_synced(self, folder: Path) -> None:
         """Make durable which files of a folder there are, not what is in them."""
         for path, kept in self._files.items():
             if path.parent != folder:
@@ -199,11 +203,11 @@ class _File(apsw.VFSFile):
     def __init__(self, disk: Disk, path: Path, name: apsw.URIFilename | str, flags: list[int]) -> None:
         self._disk, self._path = disk, path
         self._is_new_journal = bool(flags[0] & apsw.SQLITE_OPEN_CREATE and flags[0] & _JOURNALS)
-        disk.known(path)
+        disk._known(path)
         super().__init__("", name, flags)
 
     def xRead(self, amount: int, offset: int) -> bytes:
-        self._disk.ask(Kind.READ, self._path)
+        self._disk._ask(Kind.READ, self._path)
         return super().xRead(amount, offset)
 
     def xWrite(self, data: bytes, offset: int) -> None:
@@ -216,24 +220,24 @@ class _File(apsw.VFSFile):
         super().xTruncate(newsize)
 
     def xSync(self, flags: int) -> None:
-        self._disk.ask(Kind.SYNC, self._path)
-        self._disk.synced(self._path)
+        self._disk._ask(Kind.SYNC, self._path)
+        self._disk._synced(self._path)
         if self._is_new_journal:
             self._is_new_journal = False
-            self._disk.names_synced(self._path.parent)
+            self._disk._names_synced(self._path.parent)
 
     def xLock(self, level: int) -> None:
-        self._disk.ask(Kind.LOCK, self._path)
+        self._disk._ask(Kind.LOCK, self._path)
         super().xLock(level)
 
     def _change(self, kind: Kind, piece: Piece, *, grows: bool = False) -> None:
         """A change during which the power goes may have reached the disk in part; one that failed has not."""
         try:
-            self._disk.ask(kind, self._path, grows=grows)
+            self._disk._ask(kind, self._path, grows=grows)
         except PowerLost:
-            self._disk.done(self._path, piece)
+            self._disk._done(self._path, piece)
             raise
-        self._disk.done(self._path, piece)
+        self._disk._done(self._path, piece)
 
 
 class _Vfs(apsw.VFS):
@@ -249,12 +253,12 @@ class _Vfs(apsw.VFS):
 
     def xDelete(self, filename: str, syncdir: bool) -> None:
         path = Path(filename)
-        self._disk.known(path)
-        self._disk.ask(Kind.REMOVE, path)
+        self._disk._known(path)
+        self._disk._ask(Kind.REMOVE, path)
         super().xDelete(filename, False)
-        self._disk.done(path, Removal())
+        self._disk._done(path, Removal())
         if syncdir:
-            self._disk.names_synced(path.parent)
+            self._disk._names_synced(path.parent)
 
 
 @contextmanager
