@@ -199,21 +199,28 @@ async def test_r18_a_message_on_which_the_model_crashes_is_given_up_after_three_
     assert model.crashes == 3
 
 
-async def test_r18_a_session_for_which_no_worker_can_be_made_is_given_up_and_goes_on(
+async def test_r18_when_no_worker_can_be_made_people_are_told_and_the_session_goes_on_when_one_can(
     tmp_path: Path, autojump_clock: trio.abc.Clock
 ):
     model = ScriptedModel(Scenario(inferences=((Say(text="Better."),),)))
     brain = Brain(provider=model, gate=ProviderGate.of(model))
-    crashes = [RuntimeError("a bug")] * 3
+    is_broken, tries = True, 0
 
     def choose(_channel: object) -> Brain:
-        if crashes:
-            raise crashes.pop()
+        nonlocal tries
+        tries += 1
+        if is_broken:
+            raise RuntimeError("a bug")
         return brain
 
     async with at_home(tmp_path, brains=(brain,), brain_for=choose) as home:
-        assert (await home.ended(await home.say("Poison."))).status is Status.PROCESSED
-    assert not crashes
+        poison = await home.say("Poison.")
+        told = await home.until(lambda row: row.role is Role.SYSTEM and row.status is Status.PENDING)
+        assert told.session_id == poison.session_id
+        assert 3 <= tries <= 5, "it is not tried for ever"
+        is_broken = False
+        assert (await home.ended(await home.say("And now?"))).status is Status.PROCESSED
+        assert (await home.ended(poison)).metadata["reason"] == Reason.SUPERSEDED
 
 
 async def test_r20_a_store_that_crashes_again_and_again_ends_the_program(
@@ -252,7 +259,7 @@ def lived(folder: Path, store: StoreOptions) -> None:
         async with outside.life(folder, store) as home:
             with trio.fail_after(3600):
                 await outside.insist(home)
-            judge(outside, outside.accepted, await rows(home), await rows(home))
+            judge(outside, outside.accepted, await rows(home), await rows(home), breaks=1)
             assert set(outside.runs.values()) == {1}, "every tool ran to its end"
 
     folder.mkdir()

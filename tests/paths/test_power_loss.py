@@ -62,7 +62,7 @@ def cut_and_go_on(
         lives = lived(folder, disk, outside, durability)
         assert lives is not None
         if durability is Durability.FULL or survival is EVERYTHING:
-            judge(outside, accepted, *lives)
+            judge(outside, accepted, *lives, breaks=len(cuts))
     database = apsw.Connection(str(folder / "kesoku.db"))
     assert database.pragma("integrity_check") == "ok"
     database.close()
@@ -77,7 +77,7 @@ def changes_of_the_story(folder: Path) -> int:
     with mounted(f"whole-{folder.name}") as disk:
         lives = lived(folder, disk, outside)
         assert lives is not None
-        judge(outside, [], *lives)
+        judge(outside, [], *lives, breaks=0)
         assert set(outside.runs.values()) == set(outside.sent.values()) == {1}
         return disk.changes
 
