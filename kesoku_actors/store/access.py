@@ -92,6 +92,23 @@ class Inline:
         """Nothing is its own."""
 
 
+@define(eq=False)
+class _Place:
+    """Room for one read-only connection, opened by the first query that has it.
+
+    The thread of a query uses `connection`; everything else, and who has the place, is decided on the trio thread.
+    """
+
+    connection: apsw.Connection | None = None
+    is_closing: bool = False
+    closed: trio.Event = field(factory=trio.Event)
+
+    def close(self) -> None:
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+
 @define(eq=False, kw_only=True)
 class Threaded:
     """Calls in a thread; up to `readers` read-only connections, opened when first needed."""
@@ -100,10 +117,12 @@ class Threaded:
     connect: Connect = connect_plainly
     readers: int = 2
     life: str = ""
-    _idle: list[apsw.Connection] = field(factory=list, init=False)
+    _free: list[_Place] = field(init=False)
+    _taken: list[_Place] = field(factory=list, init=False)
     _room: trio.Semaphore = field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        self._free = [_Place() for _ in range(self.readers)]
         self._room = trio.Semaphore(self.readers)
 
     async def run(self, call: Callable[[], T]) -> T:
@@ -113,36 +132,49 @@ class Threaded:
     async def read(self, query: Callable[[apsw.Connection], T]) -> T:
         """Run a query in a thread, in a read transaction of a connection of its own."""
         async with self._room:
-            return await in_thread(partial(self._query, query))
+            place = self._free.pop()
+            self._taken.append(place)
+            try:
+                return await in_thread(partial(self._query, query, place))
+            finally:
+                self._taken.remove(place)
+                if place.is_closing:
+                    place.close()
+                    place.closed.set()
+                    place = _Place()
+                self._free.append(place)
 
     def lend(self, writer: apsw.Connection) -> AbstractContextManager[None]:
         """Readers have connections of their own."""
         return nullcontext()
 
     async def close(self) -> None:
-        """Close the readers that are idle."""
-        idle, self._idle = self._idle, []
-        await in_thread(partial(_close_all, idle))
+        """Close the readers; one that a query is using is waited for."""
+        unused, self._free = self._free, [_Place() for _ in self._free]
+        used = tuple(self._taken)
+        for place in used:
+            place.is_closing = True
+        await in_thread(partial(_close_all, unused))
+        for place in used:
+            await place.closed.wait()
 
-    def _query(self, query: Callable[[apsw.Connection], T]) -> T:
-        connection = self._idle.pop() if self._idle else open_for_reading(self.path, self.connect)
+    def _query(self, query: Callable[[apsw.Connection], T], place: _Place) -> T:
+        connection = place.connection = place.connection or open_for_reading(self.path, self.connect)
         try:
             with reading():
                 connection.execute("BEGIN")
                 try:
-                    answer = query(connection)
+                    return query(connection)
                 finally:
                     connection.execute("ROLLBACK")
         except StoreFault:
-            connection.close()
+            place.close()
             raise
-        self._idle.append(connection)
-        return answer
 
 
-def _close_all(connections: list[apsw.Connection]) -> None:
-    for connection in connections:
-        connection.close()
+def _close_all(places: list[_Place]) -> None:
+    for place in places:
+        place.close()
 
 
 async def in_thread(call: Callable[[], T]) -> T:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 import apsw
 import pytest
+import trio
 from attrs import define
 
 from kesoku_actors.harness import Fault, Kind, mounted
@@ -253,3 +255,29 @@ async def test_c9_a_disk_that_fails_when_a_reader_opens_the_file_is_no_damage(tm
         with pytest.raises(StoreBusy, match="the disk fails"):
             await open_reader(options).head()
         await options.access.close()
+
+
+async def test_closing_waits_for_a_query_and_closes_its_connection_too(tmp_path: Path):
+    may_end, used, closed = threading.Event(), [], []
+
+    def slowly(connection: apsw.Connection) -> None:
+        used.append(connection)
+        assert may_end.wait(timeout=30)
+
+    async def close(home: Home) -> None:
+        await home.reader.close()
+        with pytest.raises(apsw.ConnectionClosedError):
+            used[0].execute("SELECT 1")
+        closed.append(True)
+
+    async with living(tmp_path / "k.db", durability=Durability.FULL) as home:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(home.options.access.read, slowly)
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.start_soon(close, home)
+            await trio.testing.wait_all_tasks_blocked()
+            assert closed == []
+            may_end.set()
+        assert closed
+        await home.say("still open")
+        assert await home.reader.head() > 0
