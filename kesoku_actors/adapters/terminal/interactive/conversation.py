@@ -296,7 +296,11 @@ class Conversation:
 
     async def _post(self, content: str) -> None:
         inbound = Inbound(chatbot_id=self.channel.chatbot_id, channel_id=self.channel.channel_id, content=content)
-        reply = await self.gateway.post(inbound)
+        try:
+            reply = await self.gateway.post(inbound)
+        except StoreFault:
+            self.screen.quote(content)  # it stands nowhere else
+            raise
         match reply:
             case Posted(message=message):
                 self.session_id = message.session_id

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, TextIO
 
 from attrs import define, field
-from prompt_toolkit.application import Application
+from prompt_toolkit.application import Application, in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer
 from prompt_toolkit.completion import Completion as TheirCompletion
@@ -38,6 +39,8 @@ from kesoku_actors.adapters.terminal.interactive.keys import (
     NotRemembered,
     Pressed,
     RepaintPressed,
+    Resumed,
+    SuspendPressed,
     Told,
 )
 
@@ -89,10 +92,26 @@ class Editor:
         """Empty the input line."""
         self._soon(self._empty)
 
+    def suspend(self) -> None:
+        """Stop the program until the shell continues it, with the terminal as the shell knows it."""
+        self._soon(self._suspend)
+
     def _soon(self, act: Callable[[], None]) -> None:
         application = self._application
         if application is not None and application.loop is not None:
-            application.loop.call_soon_threadsafe(act)
+            # In the application's own context, or prompt_toolkit would not know which one is meant.
+            application.loop.call_soon_threadsafe(act, context=application.context)
+
+    def _suspend(self) -> None:
+        application = self._application
+        assert application is not None, "it runs this"
+
+        async def stop() -> None:
+            async with in_terminal():
+                os.kill(0, signal.SIGTSTP)
+            self.tell(Resumed())
+
+        application.create_background_task(stop())
 
     def _empty(self) -> None:
         self._buffer.reset()
@@ -182,6 +201,12 @@ class Editor:
         @bindings.add("f2")
         def fold(_event: KeyPressEvent) -> None:
             self.tell(FoldPressed())
+
+        if hasattr(signal, "SIGTSTP"):
+
+            @bindings.add("c-z")
+            def suspend(_event: KeyPressEvent) -> None:
+                self.tell(SuspendPressed())
 
         @bindings.add("c-l")
         def repaint(_event: KeyPressEvent) -> None:

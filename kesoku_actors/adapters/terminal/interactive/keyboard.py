@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO, TypeVar, assert_never
@@ -25,6 +26,8 @@ from kesoku_actors.adapters.terminal.interactive.keys import (
     NotRemembered,
     Pressed,
     RepaintPressed,
+    Resumed,
+    SuspendPressed,
     Told,
 )
 
@@ -50,6 +53,7 @@ class Keyboard:
     history_path: Path | None
     _texts: _Queue[str] = field(factory=lambda: trio.open_memory_channel[str](MOST_TEXTS), init=False)
     _presses: _Queue[bool] = field(factory=lambda: trio.open_memory_channel[bool](MOST_PRESSES), init=False)
+    _suspensions: _Queue[None] = field(factory=lambda: trio.open_memory_channel[None](1), init=False)
 
     async def run(self) -> None:
         """Read the keyboard until it is gone, then leave. Raises what the editor raised."""
@@ -67,10 +71,15 @@ class Keyboard:
             nursery.start_soon(_stop_when_cancelled, editor)
             nursery.start_soon(_each, self._texts[1], self.conversation.obey)
             nursery.start_soon(_each, self._presses[1], self.conversation.pressed)
+            nursery.start_soon(_each, self._suspensions[1], partial(self._suspend, editor))
             with trio.CancelScope(shield=True):  # it ends when it is told to, and gives the terminal back first
                 await trio.to_thread.run_sync(editor.run)
             nursery.cancel_scope.cancel()
         self.conversation.leave()
+
+    async def _suspend(self, editor: Editor, _: None) -> None:
+        await self.conversation.screen.suspend()
+        editor.suspend()
 
     def hear(self, told: Told) -> None:
         """Take what the editor, or a signal, tells."""
@@ -93,6 +102,11 @@ class Keyboard:
                 screen.fold()
             case RepaintPressed():
                 screen.clear()
+            case SuspendPressed():
+                with suppress(trio.WouldBlock):
+                    self._suspensions[0].send_nowait(None)
+            case Resumed():
+                screen.resume()
             case LeavePressed():
                 conversation.leave()
             case NotRemembered(why=why):

@@ -32,6 +32,16 @@ class RepaintPressed:
 
 
 @frozen
+class SuspendPressed:
+    """The shell is wanted; the program waits in its background."""
+
+
+@frozen
+class Resumed:
+    """The program is in the foreground again."""
+
+
+@frozen
 class LeavePressed:
     """Ctrl-D in an empty line, or the keyboard is gone."""
 
@@ -43,4 +53,6 @@ class NotRemembered:
     why: str
 
 
-Told = Typed | Entered | Pressed | FoldPressed | RepaintPressed | LeavePressed | NotRemembered
+Told = (
+    Typed | Entered | Pressed | FoldPressed | RepaintPressed | SuspendPressed | Resumed | LeavePressed | NotRemembered
+)

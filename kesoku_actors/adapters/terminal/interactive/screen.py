@@ -29,7 +29,7 @@ Size = Callable[[], tuple[int, int]]
 """Columns and lines of the window."""
 
 SMALLEST: Final = (10, 4)
-LEAST_PAUSE_S: Final = 0.03
+LEAST_PAUSE_S: Final = 0.05
 """Between two paintings: what happens meanwhile is painted together."""
 _PASTE_ON: Final = "\x1b[?2004h"
 _PASTE_OFF: Final = "\x1b[?2004l"
@@ -43,7 +43,7 @@ _QUOTED_CHARACTERS: Final = 4_000
 
 @define(eq=False)
 class Screen:
-    """What a person sees. `open` before anything else, `close` at the end whatever happened."""
+    """What a person sees. What paints raises `SurfaceGone`; `close` it at the end whatever happened."""
 
     out: Output
     clock: Clock
@@ -59,27 +59,40 @@ class Screen:
     _turns: set[str] = field(factory=set, init=False)
     """Ids of the roots that are worked on."""
     _region: Region = field(factory=Region, init=False)
-    _is_clearing: bool = field(default=False, init=False)
+    _foreground: trio.Event = field(factory=trio.Event, init=False)
+    _first: str = field(default=_PASTE_ON, init=False)
+    """What the next painting begins with."""
     _lock: trio.Lock = field(factory=trio.Lock, init=False)
     _dirty: trio.Event = field(factory=trio.Event, init=False)
 
     def __attrs_post_init__(self) -> None:
         painter = Painter(self._window()[0] - 1, self.no_color)
         self._transcript = Transcript(clock=self.clock, painter=painter, is_folded=True)
+        self._foreground.set()
 
     @property
     def activity(self) -> Activity:
         """What the session does, as far as is known."""
         return self._transcript.activity
 
-    async def open(self) -> None:
-        """Paint for the first time. Raises `SurfaceGone`, as everything that paints."""
-        await self.out.write(_PASTE_ON)
-        await self.paint()
+    async def suspend(self) -> None:
+        """Give the terminal back for a while; nothing is painted until `resume`."""
+        self._foreground = trio.Event()
+        await self._remove()
+
+    def resume(self) -> None:
+        """Paint again, below whatever was written meanwhile."""
+        self._region = Region(window=(0, 0))
+        self._first = _PASTE_ON
+        self._foreground.set()
+        self.touch()
 
     async def close(self) -> None:
         """Print what is finished, remove the rest, and give the terminal back."""
         self._transcript.end()
+        await self._remove()
+
+    async def _remove(self) -> None:
         async with self._lock:
             window = self._window()
             empty = Region(rows=("",), window=window)
@@ -101,25 +114,30 @@ class Screen:
         self._dirty.set()
 
     async def paint(self) -> None:
-        """Paint what changed; it stands on the screen when this returns."""
-        async with self._lock:
-            self._dirty = trio.Event()
-            window = self._window()
-            columns = window[0] - 1
-            if columns != self._transcript.painter.columns:
-                self._transcript.painter = Painter(columns, self.no_color)
-            region = self._drawn(window)
-            wiped = _WIPE if self._is_clearing else ""
-            self._region = Region(window=(0, 0)) if self._is_clearing else self._region
-            self._is_clearing = False
-            change = wiped + repaint(self._region, region, self._transcript.take())
-            self._region = region
-            if change:
-                await self.out.write(change)
+        """Paint what changed; it stands on the screen when this returns. While suspended this waits."""
+        while True:
+            await self._foreground.wait()
+            async with self._lock:
+                if self._foreground.is_set():  # else it was suspended while this waited for its turn
+                    await self._paint()
+                    return
+
+    async def _paint(self) -> None:
+        self._dirty = trio.Event()
+        window = self._window()
+        columns = window[0] - 1
+        if columns != self._transcript.painter.columns:
+            self._transcript.painter = Painter(columns, self.no_color)
+        region = self._drawn(window)
+        change = self._first + repaint(self._region, region, self._transcript.take())
+        self._first, self._region = "", region
+        if change:
+            await self.out.write(change)
 
     def clear(self) -> None:
         """Clear the window and paint anew: something else wrote there."""
-        self._is_clearing = True
+        self._region = Region(window=(0, 0))
+        self._first = _WIPE
         self.touch()
 
     def show(self, event: Event) -> None:

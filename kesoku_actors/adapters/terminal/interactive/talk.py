@@ -64,7 +64,7 @@ async def run_talk(
             history_path=options.history_path,
         )
         try:
-            await screen.open()
+            await screen.paint()
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(screen.keep_painted)
                 nursery.start_soon(conversation.run)
