@@ -93,6 +93,11 @@ class Dynamic:
         else:
             await gone.wait()
 
+    def request_stop(self, id: str) -> None:
+        """Ask a child to stop and return at once; its grace begins now. There may be none."""
+        if self._crew is not None:
+            self._crew.dismiss(id)
+
     def children(self) -> tuple[ChildStatistics, ...]:
         """Return a reading of every child, oldest first; empty when the supervisor does not run."""
         return self._crew.statistics() if self._crew is not None else ()

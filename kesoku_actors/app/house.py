@@ -8,13 +8,16 @@
     |-- store           its faults are typed replies; its restart ends no tool
     |-- tools           one temporary child per call, long grace
     |-- providers       one_for_one: a gate per model
-    `-- broker          one_for_one: what each works with outlives it
-        |-- gateway     the broadcaster
-        |-- agents      one_for_all: each start is a new epoch, and no worker outlives its dispatcher's
-        |   |-- workers     dynamic
-        |   `-- dispatcher
-        |-- janitor     finishes clears
-        `-- edges       one_for_one: adapters and servers
+    |-- broker          one_for_one: what each works with outlives it
+    |   |-- gateway     the broadcaster
+    |   |-- agents      one_for_all: each start is a new epoch, and no worker outlives its dispatcher's
+    |   |   |-- workers     dynamic
+    |   |   `-- dispatcher
+    |   |-- janitor     finishes clears
+    |   `-- edges       one_for_one: adapters and servers
+    `-- closing         asked first when the whole stops: the tools' time begins (C7)
+
+What stops, stops in reverse order, and never longer than `Plan.stop_s`.
 """
 
 from __future__ import annotations
@@ -23,9 +26,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
-from kesoku_actors.actors import ChildSpec, Dynamic, DynamicSpec, Mailbox, Strategy, SupervisorSpec
+from kesoku_actors.actors import Cell, ChildSpec, Dynamic, DynamicSpec, Mailbox, Strategy, SupervisorSpec
+from kesoku_actors.app.graces import STOP_S, divide
 from kesoku_actors.app.journal import StoreJournal
 from kesoku_actors.app.workspaces import workspace_folder
 from kesoku_actors.clock import World
@@ -64,8 +68,6 @@ from kesoku_actors.tools import ToolOptions, ToolRegistry, Tools
 
 HOPELESS = (StoreDamaged, StoreInUse, StoreUnusable)
 """Faults of the store that no restart of an actor can help (C6, C8)."""
-STAGING_S = 15.0
-"""What a worker gets beyond that to publish, or give its turn back."""
 
 EdgesFor = Callable[[Gateway], Sequence[ChildSpec]]
 
@@ -96,8 +98,8 @@ class Plan:
     """Where cleared sessions' folders go."""
     probe: Callable[[str], None] = lambda _point: None
     """Told the names of the points where a crash matters; does nothing in production."""
-    grace_s: float = 180.0
-    """What started tools get to finish when the program stops (C7)."""
+    stop_s: float = STOP_S
+    """How long stopping may take at most; `graces` divides it (C7)."""
     record: Callable[[Recorded], None] | None = None
     """Hears what every worker does, for the live check."""
 
@@ -114,7 +116,7 @@ class House:
 
 def build_house(plan: Plan) -> House:
     """Return the tree of a run and its faces. Nothing runs before the tree is given to `run_system`."""
-    world, log = plan.world, plan.log
+    world, log, graces = plan.world, plan.log, divide(plan.stop_s)
     commands: Mailbox[Command] = Mailbox("store", capacity=1024)
     store = Store(commands.ref, open_reader(plan.store))
     announcements, subscriptions, latches = Announcements(), Subscriptions(), Latches()
@@ -131,7 +133,10 @@ def build_house(plan: Plan) -> House:
         log=log,
     )
     tools = Tools(
-        registry=plan.registry, journal=StoreJournal(store, plan.probe), clock=world.clock, options=plan.tool_options
+        registry=plan.registry,
+        journal=StoreJournal(store, plan.probe),
+        clock=world.clock,
+        options=evolve(plan.tool_options, shutdown_grace_s=graces.tools_s, ending_s=graces.ending_s),
     )
     exits = Exits()
     workers = Dynamic("workers", on_exit=exits.put)
@@ -155,7 +160,7 @@ def build_house(plan: Plan) -> House:
         ),
         remit=plan.channels,
         end_survivors=plan.end_survivors,
-        grace_s=plan.grace_s + STAGING_S,
+        grace_s=graces.workers_s,
     )
     janitor_parts = JanitorParts(
         gateway=gateway, closed=broadcaster.closed, folders=plan.folders, log=log, probe=plan.probe
@@ -194,6 +199,15 @@ def build_house(plan: Plan) -> House:
             tools.spec(),
             SupervisorSpec(id="providers", children=(*gates, *plan.provider_children)),
             broker,
+            ChildSpec(id="closing", start=partial(_close_tools, tools=tools)),
         ),
+        shutdown_s=plan.stop_s,
     )
     return House(spec=root, gateway=gateway, tools=tools, store=store)
+
+
+async def _close_tools(cell: Cell[None], *, tools: Tools) -> None:
+    """Let the tools know of the stop before anybody stops who waits for them (C7)."""
+    cell.started()
+    await cell.stopping.wait()
+    tools.shut_down()

@@ -164,7 +164,8 @@ async def worker(cell: Cell[None], *, key: WorkerKey, parts: WorkerParts, ended:
                 brain=parts.brain_for(registered.channel),
                 history=history,
             )
-            cell.on_stop = partial(inlet.put, v.ShutdownRequested())
+            # The machine gives a turn back only when it is known which of its calls have started (C7).
+            cell.on_stop = partial(parts.tools.hold, key.session_id, partial(inlet.put, v.ShutdownRequested()))
             if cell.stopping.is_set():
                 cell.on_stop()
             state = begin(key, parts.limits)

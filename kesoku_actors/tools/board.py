@@ -4,6 +4,8 @@
 * A run has one slot from the moment it is taken from the queue until it is over; one whose thread was abandoned keeps
   it until the thread returns (I8).
 * A call is known once: starting it again while it waits or runs changes nothing.
+* A session on hold starts nothing until somebody attends to it again; whoever put it on hold is told when no call is
+  on its way to its start any more, so that what started is known for good (C7).
 * A session without calls, slots and sink is not remembered (B3).
 """
 
@@ -17,7 +19,7 @@ from pathlib import Path
 from attrs import define, field
 
 from kesoku_actors.protocol import CallState
-from kesoku_actors.tools.port import RunningCall, Sink, ToolCall, ToolEvent
+from kesoku_actors.tools.port import RunningCall, Sink, Started, ToolCall, ToolEvent
 
 
 class Ending(enum.Enum):
@@ -39,6 +41,11 @@ class Run:
     ending: Ending | None = None
     on_end: Callable[[], None] | None = None
     """Cancels what runs; set once something does."""
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether it left the queue and its start is not known to stand, nor that it never will."""
+        return self.taken and self.state is CallState.COMMITTED
 
     def described(self) -> RunningCall:
         """Return what others may know of it."""
@@ -63,6 +70,9 @@ class _Session:
     parallel: int = 1
     slots_taken: int = 0
     sink: Sink | None = None
+    on_hold: bool = False
+    when_quiet: Callable[[], None] | None = None
+    """Called once, when no call of the session is on its way to its start."""
 
 
 @define
@@ -73,9 +83,9 @@ class Board:
     _runs: dict[str, Run] = field(factory=dict, init=False)
 
     def enqueue(self, calls: Sequence[ToolCall], *, workspace: Path, parallel: int) -> None:
-        """Queue `calls` in order; `parallel` is from now on the session's bound."""
+        """Queue `calls` in order; `parallel` is from now on the session's bound. A session on hold takes none."""
         for call in calls:
-            if call.call_id not in self._runs:
+            if call.call_id not in self._runs and not self._session(call.session_id).on_hold:
                 run = self._runs[call.call_id] = Run(call=call, workspace=workspace)
                 self._session(call.session_id).queue.append(run)
             self._session(call.session_id).parallel = max(1, parallel)
@@ -112,6 +122,7 @@ class Board:
             del self._runs[run.call.call_id]
         if not keeps_slot:
             self.free(run)
+        self._look_quiet(run.call.session_id)
 
     def free(self, run: Run) -> None:
         """Give the run's slot back; a second time changes nothing."""
@@ -126,13 +137,29 @@ class Board:
             self.withdraw(run.call.call_id)
         self._tidy(session_id)
 
+    def hold(self, session_id: str, when_quiet: Callable[[], None]) -> None:
+        """Forget what is queued, take nothing more, and call `when_quiet` when it is known what has started."""
+        session = self._session(session_id)
+        session.on_hold, session.when_quiet = True, when_quiet
+        for run in tuple(session.queue):
+            self.withdraw(run.call.call_id)
+        self._look_quiet(session_id)
+
+    def mark_started(self, run: Run) -> None:
+        """The start of the run is durable: tell of it."""
+        run.state = CallState.STARTED
+        self.tell(run.call.session_id, Started(call_id=run.call.call_id))
+        self._look_quiet(run.call.session_id)
+
     def attach(self, session_id: str, sink: Sink) -> None:
-        """Tell `sink` from now on, and nobody else, of the session's calls."""
-        self._session(session_id).sink = sink
+        """Tell `sink` from now on, and nobody else, of the session's calls; a hold is over."""
+        session = self._session(session_id)
+        session.sink, session.on_hold, session.when_quiet = sink, False, None
 
     def detach(self, session_id: str) -> None:
         """Tell nobody of the session's calls."""
-        self._session(session_id).sink = None
+        session = self._session(session_id)
+        session.sink = session.when_quiet = None
         self._tidy(session_id)
 
     def tell(self, session_id: str, event: ToolEvent) -> None:
@@ -155,6 +182,15 @@ class Board:
 
     def _session(self, session_id: str) -> _Session:
         return self._sessions.setdefault(session_id, _Session())
+
+    def _look_quiet(self, session_id: str) -> None:
+        session = self._sessions.get(session_id)
+        if session is None or session.when_quiet is None:
+            return
+        if any(run.call.session_id == session_id and run.is_starting for run in self._runs.values()):
+            return
+        quiet, session.when_quiet = session.when_quiet, None
+        quiet()
 
     def _forget(self, run: Run) -> None:
         self._runs.pop(run.call.call_id, None)

@@ -2,8 +2,9 @@
 
 The order of facts about a call (C3, O3): its start is durable, `Started` is told, the function is entered, its outcome
 is staged durably, `Settled` is told. A message cancels nothing (I3): a run ends by itself, at its deadline, by `end`
-(force) or when the program stops and the grace is over. A call whose start the journal does not grant is forgotten; one
-that cannot run (unknown tool, arguments that do not fit) settles as an error without a start.
+(force) or when the program stops and the grace is over, which begins with `shut_down`, so that those who wait for the
+outcome can still store it. A call whose start the journal does not grant is forgotten; one that cannot run (unknown
+tool, arguments that do not fit) settles as an error without a start.
 
 A fault of the journal is waited out: the store may restart under a running tool, whose outcome waits for it (C9).
 """
@@ -44,8 +45,7 @@ from kesoku_actors.tools.whole import presentable
 
 DEADLINE_S: Final = 300.0
 SHUTDOWN_GRACE_S: Final = 180.0
-_STAGING_S: Final = 10.0
-"""What a run gets beyond its grace: to end its processes and to stage its outcome."""
+ENDING_S: Final = 10.0
 _FIRST_DELAY_S: Final = 0.05
 _LONGEST_DELAY_S: Final = 2.0
 
@@ -59,6 +59,8 @@ class ToolOptions:
     """Of a longer output the model reads head and tail, and where the whole is."""
     shutdown_grace_s: float = SHUTDOWN_GRACE_S
     """How long started calls may go on when the program stops (C7)."""
+    ending_s: float = ENDING_S
+    """What a run gets beyond that: to end its processes and to stage its outcome."""
     threads: int = 16
     """How many functions run in threads at once."""
     mask: Callable[[str], str] = str
@@ -88,6 +90,8 @@ class Tools:
     _left: dict[str, str] = field(factory=dict, init=False)
     """Call id to tool name of the functions left behind in threads."""
     _open: bool = field(default=False, init=False)
+    _shut: bool = field(default=False, init=False)
+    """Whether the program stops: no other call starts in this life."""
     _runs: Dynamic = field(init=False)
     _executor: Executor = field(init=False)
 
@@ -102,7 +106,12 @@ class Tools:
         return SupervisorSpec(id=id, strategy=Strategy.REST_FOR_ONE, children=(runs, board))
 
     def start(self, calls: Sequence[ToolCall], *, workspace: Path, parallel: int) -> None:
-        """Run `calls` in order, at most `parallel` of the session's at once. A call known already is not run twice."""
+        """Run `calls` in order, at most `parallel` of the session's at once. A call known already is not run twice.
+
+        Nothing is done while the session is on hold or the program stops: the calls stay as the store has them.
+        """
+        if self._shut:
+            return
         self._board.enqueue(calls, workspace=workspace, parallel=parallel)
         self._advance()
 
@@ -131,8 +140,25 @@ class Tools:
             else:
                 run.end(Ending.FORCED)
 
+    def hold(self, session_id: str, when_quiet: Callable[[], None]) -> None:
+        """Start no further call of the session until somebody attaches again, and forget what is queued (C7).
+
+        `when_quiet` is called, maybe at once, when none of its calls is on its way to its start: whoever was to be told
+        that one `Started` has been told by then.
+        """
+        self._board.hold(session_id, when_quiet)
+
+    def shut_down(self) -> None:
+        """The program stops: start no further call, and count the grace of those that run from now (C7)."""
+        self._shut = True
+        for run in self._board.runs():
+            if run.taken:
+                self._runs.request_stop(run.call.call_id)
+            else:
+                self._board.withdraw(run.call.call_id)
+
     def attach(self, session_id: str, sink: Sink) -> None:
-        """Tell `sink`, in place of any before it, of the session's calls from now on."""
+        """Tell `sink`, in place of any before it, of the session's calls from now on; a hold is over."""
         self._board.attach(session_id, sink)
 
     def detach(self, session_id: str) -> None:
@@ -173,14 +199,14 @@ class Tools:
 
     def _advance(self) -> None:
         """Start what has a slot."""
-        while self._open and (run := self._board.take()) is not None:
+        while self._open and not self._shut and (run := self._board.take()) is not None:
             try:
                 self._runs.start_nowait(
                     ChildSpec(
                         id=run.call.call_id,
                         start=partial(self._run, run=run),
                         restart=Restart.TEMPORARY,
-                        shutdown_s=self.options.shutdown_grace_s + _STAGING_S,
+                        shutdown_s=self.options.shutdown_grace_s + self.options.ending_s,
                     )
                 )
             except (ActorStopped, NameTaken):  # an earlier run of the call is about to be over: `_hear_exit` goes on
@@ -196,7 +222,7 @@ class Tools:
                     id=f"settle {run.call.call_id}",
                     start=partial(self._settle_run, run=run, outcome=outcome),
                     restart=Restart.TEMPORARY,
-                    shutdown_s=_STAGING_S,
+                    shutdown_s=self.options.ending_s,
                 )
             )
 
@@ -227,8 +253,7 @@ class Tools:
         if not await self._may_start(cell, run):
             self._over(run)
             return
-        run.state = CallState.STARTED
-        self._board.tell(run.call.session_id, Started(call_id=run.call.call_id))
+        self._board.mark_started(run)
         began = self.clock.monotonic()
         execution = await self._executor.execute(
             tool,
@@ -273,7 +298,7 @@ class Tools:
         await _until_it_stands(partial(self.journal.process, run.call.call_id, pid, process_start))
 
     async def _settle(self, run: Run, outcome: ToolOutcome, duration_s: float) -> None:
-        """Stage the outcome, then let the slot go and tell. Who was first does not matter here: the call is settled."""
+        """Stage the outcome, then tell and let the slot go. Who was first does not matter here: the call is settled."""
         call_id = run.call.call_id
         options = self.options
         ready = await presentable(
@@ -283,8 +308,8 @@ class Tools:
             partial(self.journal.stage, call_id, ready.outcome, ready.content, max(0.0, duration_s), ready.metadata)
         )
         run.state = CallState.SETTLED
-        self._over(run)
         self._board.tell(run.call.session_id, Settled(call_id=call_id, outcome=outcome.outcome))
+        self._over(run)
 
     def _over(self, run: Run) -> None:
         self._board.finish(run, keeps_slot=run.call.call_id in self._left)

@@ -151,6 +151,20 @@ async def test_stop_gives_the_grace_and_then_cancels(autojump_clock: trio.testin
         assert not probe.alive
 
 
+async def test_asking_to_stop_begins_the_grace_and_does_not_wait(autojump_clock: trio.testing.MockClock) -> None:
+    async with _crew() as (dynamic, exits, _system):
+        probe = Probe("lingering")
+        probe.lingers = True
+        await dynamic.start(probe.spec(shutdown_s=3))
+        dynamic.request_stop("lingering")
+        dynamic.request_stop("nobody")
+        await trio.sleep(1)
+        dynamic.request_stop("lingering")
+        await probe.wait_down()
+        assert trio.current_time() == 3
+    assert _told(exits) == [("lingering", "stopped", False)]
+
+
 async def test_stop_goes_on_when_its_caller_is_cancelled(autojump_clock: trio.testing.MockClock) -> None:
     async with _crew() as (dynamic, _exits, _system):
         probe = Probe("lingering")

@@ -34,7 +34,7 @@ def lived(
         store = StoreOptions(path=folder / "kesoku.db", durability=durability, access=Inline(connect=disk.connect))
         with trio.CancelScope() as power:
             disk.on_power_loss = power.cancel
-            async with outside.life(folder, store, grace_s=0.0) as home:
+            async with outside.life(folder, store, stop_s=20.0) as home:
                 found = await rows(home)
                 with trio.fail_after(600):
                     await outside.tell(home)

@@ -282,6 +282,59 @@ async def test_shutdown_ends_what_outlasts_the_grace_as_interrupted(autojump_clo
     assert trio.current_time() - made.outcome("a").duration_s < 1
 
 
+async def test_the_grace_counts_from_the_moment_the_program_is_asked_to_stop(autojump_clock):
+    async with bench([nap], options=ToolOptions(shutdown_grace_s=180)) as made:
+        made.start(call("a", "nap", seconds=250.0), call("b", "nap"), parallel=1)
+        await made.heard(Started, "a")
+        made.tools.shut_down()
+        made.start(call("c", "nap"))
+        asked = trio.current_time()
+        await made.heard(Settled, "a")
+        assert trio.current_time() - asked == 180
+        assert made.tools.running("s") == ()
+    assert made.outcome("a").outcome is Outcome.INTERRUPTED
+    assert made.journal.states.keys() == {"a"}
+
+
+async def test_a_session_on_hold_starts_nothing_until_it_is_attended_again(autojump_clock):
+    quiet = trio.Event()
+    async with bench([nap]) as made:
+        made.start(call("a", "nap", seconds=10.0), call("b", "nap"), parallel=1)
+        await made.heard(Started, "a")
+        made.tools.hold("s", quiet.set)
+        assert quiet.is_set()
+        made.start(call("c", "nap"))
+        await made.heard(Settled, "a")
+        assert made.tools.running("s") == ()
+        made.tools.attach("s", made.sink)
+        made.start(call("b", "nap"))
+        await made.heard(Settled, "b")
+    assert made.journal.states.keys() == {"a", "b"}
+
+
+@pytest.mark.parametrize("granted", [True, False])
+async def test_a_hold_is_quiet_when_it_is_known_what_started(autojump_clock, granted):
+    facts: list[str] = []
+    journal = MemoryJournal(delay_s=5.0, states={} if granted else {"a": CallState.SETTLED})
+    async with bench([nap], journal=journal) as made:
+        made.start(call("a", "nap", seconds=100.0))
+        await trio.sleep(1)
+        made.tools.hold("s", lambda: facts.extend(("quiet", *(type(event).__name__ for event in made.events))))
+        assert facts == []
+        await trio.sleep(10)
+        assert facts == (["quiet", "Started"] if granted else ["quiet"])
+
+
+async def test_a_hold_is_quiet_after_a_call_that_cannot_run_is_told(autojump_clock):
+    facts: list[str] = []
+    async with bench([nap], journal=MemoryJournal(delay_s=5.0)) as made:
+        made.start(call("a", "nobody"))
+        await trio.sleep(1)
+        made.tools.hold("s", lambda: facts.extend(type(event).__name__ for event in made.events))
+        await trio.sleep(10)
+    assert facts == ["Settled"]
+
+
 async def test_a_call_that_is_just_over_can_be_asked_for_again_at_once(autojump_clock):
     heard: list[object] = []
     async with bench([nap]) as made:
