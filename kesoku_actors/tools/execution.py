@@ -41,6 +41,7 @@ class Executor:
     deadline_s: float
     threads: trio.CapacityLimiter
 
+    @trio.lowlevel.enable_ki_protection
     async def execute(
         self,
         tool: Tool,
@@ -53,7 +54,8 @@ class Executor:
         """Call `tool` with arguments already checked and return what came of it.
 
         It ends at the tool's deadline, or before by `run.end`. `on_thread_return` is called in the trio thread when
-        a function that was left behind in its thread returns.
+        a function that was left behind in its thread returns. A person's Ctrl-C never shows up in here, so that a
+        `KeyboardInterrupt` is the tool's own.
         """
         deadline_s = self.deadline_s if tool.deadline_s is None else tool.deadline_s
         if run.ending is not None:
@@ -74,8 +76,8 @@ class Executor:
                 )
         except BaseException as error:
             # A tool is foreign code: whatever it raises (SystemExit, another loop's cancellation) is a fact for the
-            # model, never a crash of ours. A cancellation from outside and Ctrl-C are not the tool's.
-            if has_leaf(error, (trio.Cancelled, KeyboardInterrupt)):
+            # model, never a crash of ours. A cancellation from outside is not the tool's.
+            if has_leaf(error, (trio.Cancelled,)):
                 raise
             return Execution(outcome=_failure(error))
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
 from contextvars import ContextVar
 
@@ -390,7 +391,10 @@ async def test_an_unknown_id_is_no_fault(autojump_clock):
     assert made.journal.facts == []
 
 
-@pytest.mark.parametrize("raised", [GeneratorExit, asyncio.CancelledError, ExceptionGroup("", [ValueError("deep")])])
+@pytest.mark.parametrize(
+    "raised",
+    [GeneratorExit, KeyboardInterrupt, asyncio.CancelledError, ExceptionGroup("", [ValueError("deep")])],
+)
 async def test_whatever_a_tool_raises_is_an_error_and_no_crash(autojump_clock, raised):
     async def fail() -> None:
         raise raised
@@ -401,6 +405,28 @@ async def test_whatever_a_tool_raises_is_an_error_and_no_crash(autojump_clock, r
     assert made.outcome("a").outcome is Outcome.ERROR
     assert ("ValueError: deep" if isinstance(raised, ExceptionGroup) else raised.__name__) in made.outcome("a").content
     assert made.outcome("b").outcome is Outcome.OK
+
+
+def test_a_ctrl_c_while_a_tool_works_is_not_the_tools():
+    outcomes: list[Outcome] = []
+
+    async def press() -> str:
+        signal.raise_signal(signal.SIGINT)
+        return "pressed"
+
+    async def main() -> None:
+        async with bench([press]) as made:
+            try:
+                made.start(call("a", "press"))
+                await trio.sleep_forever()
+            finally:
+                with trio.CancelScope(shield=True):
+                    await made.heard(Settled, "a")
+                outcomes.append(made.outcome("a").outcome)
+
+    with pytest.raises(KeyboardInterrupt):
+        trio.run(main)
+    assert outcomes == [Outcome.OK]
 
 
 async def test_a_tool_that_says_nothing_is_told_to_the_model_as_such(autojump_clock):

@@ -75,6 +75,17 @@ async def test_a_function_that_cannot_be_ended_is_unknown_and_keeps_its_slot(gat
     assert made.outcome("b").outcome is Outcome.OK
 
 
+async def test_an_interrupt_raised_in_a_thread_is_an_error_of_the_tool():
+    def fail() -> None:
+        raise KeyboardInterrupt
+
+    async with bench([fail]) as made:
+        made.start(call("a", "fail"))
+        await made.heard(Settled, "a")
+    assert made.outcome("a").outcome is Outcome.ERROR
+    assert made.outcome("a").content == "KeyboardInterrupt"
+
+
 async def test_shutdown_leaves_a_thread_behind_after_its_grace(gate):
     async with bench([gate.wait_for_it], options=ToolOptions(shutdown_grace_s=0.1)) as made:
         made.start(call("a", "wait_for_it"))
