@@ -80,7 +80,10 @@ async def spawn(command: Command) -> trio.Process:
 
 async def run(command: Command, record: Record, announce: Announce, spawn: Spawn = spawn) -> Ended:
     """Run `command` to its end. Raises `OSError` when it cannot be started."""
-    with trio.CancelScope(shield=True):  # a process started by a cancelled spawn would be nobody's
+    # A process started by a cancelled spawn would be nobody's. This shield has no deadline, for there is nothing that
+    # could be given up: a thread forks, which nothing can interrupt, and it takes as long as the kernel needs to read
+    # the program's file. Where that never comes (a file system that hangs), only a kill from outside ends us too.
+    with trio.CancelScope(shield=True):
         process = await spawn(command)
     assert process.stdout is not None
     output = process.stdout
