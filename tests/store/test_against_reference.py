@@ -302,7 +302,9 @@ class Twins(RuleBasedStateMachine):
     @rule(data=st.data())
     def settle_file(self, data: st.DataObject) -> None:
         """A file arrives, in time or late, or once more."""
-        row = data.draw(st.sampled_from([row for row in self.reference.rows.values() if row.file]))
+        self.arrive(data.draw(st.sampled_from([row for row in self.reference.rows.values() if row.file])))
+
+    def arrive(self, row: reference_store.Row) -> None:
         if row.file == "late" and self.reference.rooms[row.session].state is SessionState.OPEN:
             self.reference.notify(row.session, wakes=False)
         row.file = {"expected": "saved", "late": "arrived"}.get(row.file or "", row.file)
@@ -449,7 +451,7 @@ class Twins(RuleBasedStateMachine):
         """A worker, hired if there is none, plans one commit after the other."""
         room = data.draw(st.sampled_from(self.rooms())) if self.rooms() else None
         if room is None or not self.reference.waiting(room):
-            self.say(times=2)
+            self.say(times=2, file=True)
             room = self.rooms()[-1]
         if self.reference.rooms[room].worker is None:
             self.engage(room)
@@ -468,6 +470,9 @@ class Twins(RuleBasedStateMachine):
             if call.state is not CallState.SETTLED and data.draw(st.booleans()):
                 outcome = StageOutcome(call_id=self.ours[call.id], outcome=Outcome.OK, content="ok", duration_s=1.0)
                 assert self.do(outcome) == self.reference.stage(call.id, "ok")
+        for row in list(self.reference.rows.values()):
+            if row.file and not data.draw(st.integers(0, 3)):
+                self.arrive(row)
 
     @precondition(lambda self: self.keys)
     @rule(data=st.data())
