@@ -36,7 +36,9 @@ def row(rev: int, content: str, metadata: dict[str, object]) -> Message:
 STATES = [row(1, "look", WAITS), row(2, "look again", WAITS), row(3, "look again [a.png]", SAVED)]
 
 
-@pytest.mark.parametrize("order", permutations(STATES), ids=lambda order: "".join(str(each.rev) for each in order))
+@pytest.mark.parametrize(
+    "order", list(permutations(STATES)), ids=lambda order: "".join(str(each.rev) for each in order)
+)
 def test_the_newest_state_of_a_row_stands_in_whatever_order_it_is_heard(order: tuple[Message, ...]) -> None:
     history = History()
     for each in order:
