@@ -1,7 +1,8 @@
 """The provider actor: it grants slots and keeps a provider's limits; the inference runs in its asker's own task.
 
-Each provider has one `ProviderGate` (its face) and one `provider_actor` reading the gate's mailbox. A slot is asked
-for with a letter that the actor answers when there is room, first come, first served. Who leaves while waiting is
+Each provider has one `ProviderGate` (its face) and one `provider_actor` reading the gate's mailbox. A free slot is
+given at once; where there is none, or others wait already, it is asked for with a letter that the actor answers when
+there is room, first come, first served. Who leaves while waiting is
 skipped; who holds a slot ends it by leaving `slot()`, however that happens.
 
 Invariants: a slot's end is written on the slot itself, synchronously, so it cannot be lost with a full mailbox or a
@@ -92,6 +93,15 @@ class _Desk:
                 case _End.ABANDONED | None:
                     pass
 
+    def begin(self, slot: _Slot, now: float) -> bool:
+        """Give out a slot at once, if there is room and nobody waits for it."""
+        self.settle(now)
+        if self.waiting or not self.breaker.may_begin(self.policy, len(self.held), now):
+            return False
+        self.held.append(slot)
+        self.breaker = self.breaker.begun(self.policy, now)
+        return True
+
     def grant(self, now: float) -> float:
         """Answer those who may begin, in order of asking; return when to look again without being told."""
         while self.waiting and self.breaker.may_begin(self.policy, len(self.held), now):
@@ -123,10 +133,11 @@ class ProviderGate:
         A `ProviderError` that leaves the block tells the circuit breaker how the server does.
         """
         slot = _Slot()
-        try:
-            await self.mailbox.ref.ask(_Acquire(slot), timeout_s=None)
-        except ActorStopped as error:
-            raise ProviderError(f"{self.name}: its actor ended before it granted a slot", kind="gate") from error
+        if not self._desk.begin(slot, trio.current_time()):
+            try:
+                await self.mailbox.ref.ask(_Acquire(slot), timeout_s=None)
+            except ActorStopped as error:
+                raise ProviderError(f"{self.name}: its actor ended before it granted a slot", kind="gate") from error
         end: _End | ProviderError = _End.ABANDONED
         try:
             yield
@@ -136,7 +147,10 @@ class ProviderGate:
             raise
         finally:
             slot.end = end
-            self._hint()
+            if self._desk.waiting:
+                self._hint()
+            else:
+                self._desk.settle(trio.current_time())
 
     def statistics(self) -> GateStatistics:
         """Return a reading."""
