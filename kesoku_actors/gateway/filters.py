@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from attrs import frozen
 
-from kesoku_actors.protocol import Changed, Channel, Event, ModeChanged, Role, Status, Type
+from kesoku_actors.protocol import Changed, Channel, Event, ModeChanged, Removed, Role, Status, Type
 
 Wants = Callable[[Event, Channel | None], bool]
 
@@ -37,12 +37,17 @@ class Filter:
                 )
             case ModeChanged():
                 return self.hints and self.session_id is None and self._in_channel(event.chatbot_id, event.channel_id)
+            case Removed():  # no hint: the end of a row, whatever it was
+                return self.session_id in (None, event.session_id) and self._where(channel)
             case _:
                 if not self.hints or self.session_id not in (None, event.session_id):
                     return False
-                if channel is None:
-                    return self.channel is None and self.chatbot_id is None
-                return self._in_channel(channel.chatbot_id, channel.channel_id)
+                return self._where(channel)
+
+    def _where(self, channel: Channel | None) -> bool:
+        if channel is None:
+            return self.channel is None and self.chatbot_id is None
+        return self._in_channel(channel.chatbot_id, channel.channel_id)
 
     def _in_channel(self, chatbot_id: str, channel_id: str) -> bool:
         if self.chatbot_id not in (None, chatbot_id):

@@ -191,6 +191,13 @@ def test_filters_judge_rows_by_every_field_and_hints_by_place() -> None:
     assert not Filter(roles=frozenset({Role.SYSTEM})).wants(waiting, None)
 
 
+def test_the_end_of_a_row_is_no_hint() -> None:
+    gone = Removed(message_id="m1", session_id="s", rev=3)
+    assert Filter(session_id="s", hints=False).wants(gone, None)
+    assert Filter(statuses=frozenset({Status.PENDING_AGENT}), hints=False).wants(gone, None)
+    assert not Filter(session_id="t", hints=False).wants(gone, None)
+
+
 def test_subscription_is_compared_by_identity() -> None:
     table = Subscriptions()
     first = table.add(Filter(), label="a", after=None, capacity=1)
