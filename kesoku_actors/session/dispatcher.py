@@ -85,14 +85,20 @@ class Crew:
     live: dict[str, WorkerKey] = field(factory=dict)
     ends: dict[str, WorkerEnd] = field(factory=dict)
     again: set[str] = field(factory=set)
-    """Sessions that heard of work while their worker lived."""
+    """Sessions that may have work again, heard of while their worker lived."""
+    spoken: set[str] = field(factory=set)
+    """Sessions that a person spoke to when their worker had detached its latch already."""
     crashes: Counter[str] = field(factory=Counter)
     """Crashes in a row, by session."""
 
     def look(self, session_id: str) -> None:
-        """Start a worker for the session unless one lives."""
+        """Start a worker for a session with a message of a person, unless one lives.
+
+        What was broadcast while its latch was attached is the worker's business, and was heard by it before us.
+        """
         if session_id in self.live:
-            self.again.add(session_id)
+            if session_id in self.ends:
+                self.spoken.add(session_id)
             return
         self.started += 1
         key = WorkerKey(session_id=session_id, epoch=self.epoch, worker=self.started)
@@ -117,7 +123,7 @@ class Crew:
         key = self.live.get(session_id)
         if key is None or child_id != _child_id(key):
             return
-        end = self.ends.pop(session_id, None)
+        end = self.ends.get(session_id)
         parts, store = self.parts.worker_parts, self.parts.worker_parts.gateway.store
         await parts.tools.drop(session_id)
         if end is None or not end.clean:  # one that ended in order holds no row any more, and the next replaces it
@@ -125,16 +131,21 @@ class Crew:
             await until_answered(partial(store.give_back, give_back), parts.log, "give back")
             await self._end_calls_of_ended_turns(session_id)
         del self.live[session_id]
+        self.ends.pop(session_id, None)
         if end is None:
             self.crashes[session_id] += 1
         else:
             self.crashes.pop(session_id, None)
         look_again = end is None or end.again or not end.clean or session_id in self.again
         self.again.discard(session_id)
+        spoken = session_id in self.spoken
+        self.spoken.discard(session_id)
         if self.crashes[session_id] > MAX_CRASHES:
             await self._give_up(session_id)
         elif end is None:
             self.nursery.start_soon(self._look_later, session_id, FIRST_PAUSE_S * 2 ** self.crashes[session_id])
+        elif spoken:
+            self.look(session_id)
         elif look_again:
             await self.look_if_runnable(session_id)
 

@@ -28,14 +28,15 @@ class Histories:
     latches: Latches
     max_sessions: int = MAX_SESSIONS
     max_rows: int = MAX_ROWS
-    _kept: OrderedDict[str, History] = field(factory=OrderedDict, init=False)
+    _kept: OrderedDict[str, tuple[History, int]] = field(factory=OrderedDict, init=False)
+    """With the number of rows it was kept with."""
     _rows: int = field(default=0, init=False)
 
     async def take(self, gateway: Gateway, session_id: str) -> History:
         """Return a session's history for its worker, who alone adds to it from now on: kept here, or read."""
-        history = self._kept.pop(session_id, None)
-        if history is not None:
-            self._rows -= len(history.rows)
+        if session_id in self._kept:
+            history, rows = self._kept.pop(session_id)
+            self._rows -= rows
             if session_id in self.latches.keepers:
                 return history
         stored = await gateway.history(session_id)
@@ -47,11 +48,11 @@ class Histories:
 
     def leave(self, session_id: str, history: History) -> None:
         """Keep what a worker that ended in order has read and written."""
-        self._kept[session_id] = history
+        self._kept[session_id] = (history, len(history.rows))
         self._rows += len(history.rows)
         while len(self._kept) > self.max_sessions or self._rows > self.max_rows:
-            oldest, gone = self._kept.popitem(last=False)
-            self._rows -= len(gone.rows)
+            oldest, (_, rows) = self._kept.popitem(last=False)
+            self._rows -= rows
             self.latches.keepers.pop(oldest, None)
 
     def forget(self, session_id: str) -> None:
