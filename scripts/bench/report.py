@@ -26,20 +26,31 @@ class Row:
     limit: float
     spread: float
     """Largest minus smallest ratio of the rounds."""
+    judged: bool = True
+    """Whether the goal is judged by this row; another durability is shown beside it for comparison."""
+
+    @property
+    def reached(self) -> bool:
+        """Whether nothing is missed here."""
+        return self.ratio <= self.limit or not self.judged
 
     @property
     def verdict(self) -> str:
-        """`ok` or `miss`."""
-        return "ok" if self.ratio <= self.limit else "miss"
+        """`ok` or `miss`; in parentheses when the goal is not judged by this row."""
+        word = "ok" if self.ratio <= self.limit else "miss"
+        return word if self.judged else f"({word})"
 
     def __str__(self) -> str:
         return f"{self.goal:<6}{self.name:<44}{self.ratio:>7.2f}{self.limit:>7.2f}{self.spread:>8.2f}  {self.verdict}"
 
 
-def row(goal: int, name: str, *, limit: float, ours: Sequence[float], floor: Sequence[float]) -> Row:
+def row(
+    goal: int, name: str, *, limit: float, ours: Sequence[float], floor: Sequence[float], judged: bool = True
+) -> Row:
     """Return the row of a goal from the costs of each round, in any unit; both sequences in the order of the rounds."""
     ratios = [mine / least for mine, least in zip(ours, floor, strict=True)]
-    return Row(goal=goal, name=name, ratio=median(ratios), limit=limit, spread=max(ratios) - min(ratios))
+    spread = max(ratios) - min(ratios)
+    return Row(goal=goal, name=name, ratio=median(ratios), limit=limit, spread=spread, judged=judged)
 
 
 def show(rows: Iterable[Row]) -> bool:
@@ -48,5 +59,5 @@ def show(rows: Iterable[Row]) -> bool:
     reached = True
     for one in rows:
         print(one, flush=True)
-        reached = reached and one.verdict == "ok"
+        reached = reached and one.reached
     return reached
