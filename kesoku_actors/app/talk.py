@@ -8,14 +8,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 import trio
 from attrs import define, evolve
 
-from kesoku_actors.actors import DynamicSpec, SystemFailed, run_system
+from kesoku_actors.actors import DynamicSpec, SystemFailed, leaves, run_system
 from kesoku_actors.adapters.commands import ModelInfo
 from kesoku_actors.adapters.terminal import stream_output
 from kesoku_actors.adapters.terminal.interactive import Answering, Screen, TalkOptions, quiet_keys, run_talk
@@ -32,9 +33,15 @@ from kesoku_actors.session import Remit
 
 HISTORY: Final = "chat-history"
 """The file beside the database that keeps what was typed."""
-_SIGNALS: Final = tuple(
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGWINCH") if hasattr(signal, name)
-)
+_MOST_SIGNALS: Final = 16
+
+
+def _present(*names: str) -> tuple[int, ...]:
+    return tuple(getattr(signal, name) for name in names if hasattr(signal, name))
+
+
+_ENDINGS: Final = _present("SIGTERM", "SIGHUP")
+_IN_TALK: Final = _present("SIGINT", "SIGWINCH")
 
 
 def run_interactive(request: TalkRequest) -> int:
@@ -51,8 +58,11 @@ def run_interactive(request: TalkRequest) -> int:
         log.say = screen.say
         try:
             session_id = trio.run(_interactive, request, prelude, screen)
-        except SystemFailed as failed:
-            raise most_telling(failed) from failed
+        except BaseExceptionGroup as group:
+            failed = [leaf for leaf in leaves(group) if isinstance(leaf, SystemFailed)]
+            if len(failed) == len(leaves(group)):
+                raise most_telling(failed[0]) from group
+            raise
         finally:
             log.say = None
     if session_id is not None:
@@ -85,16 +95,32 @@ async def _interactive(request: TalkRequest, prelude: Prelude, screen: Screen) -
         home=str(Path.home()),
         working_folder=os.getcwd(),
     )
-    async with run_system(house.spec, log=prelude.log_actors):
-        warm(prelude.provider)
-        desk = _Desk(brains=brains, remit=remit)
-        with trio.open_signal_receiver(*_SIGNALS) as signals:
-            session_id = await run_talk(options, gateway=house.gateway, desk=desk, world=world, signals=signals)
-        if running := len(house.tools.statistics().running):
-            tools = "a tool that runs" if running == 1 else f"{running} tools that run"
-            sys.stderr.write(f"kesoku-actors: waits for {tools}; Ctrl-C does not\n")
-        return session_id
-    raise AssertionError("the system lets every error of the block through")
+    heard, signals = trio.open_memory_channel[int](_MOST_SIGNALS)
+    # Those that end the program are taken until its very end: what it has begun to put in order it finishes.
+    with trio.open_signal_receiver(*_ENDINGS) as endings:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_forward, endings, heard)
+            async with run_system(house.spec, log=prelude.log_actors):
+                warm(prelude.provider)
+                desk = _Desk(brains=brains, remit=remit)
+                with trio.open_signal_receiver(*_IN_TALK) as others:
+                    nursery.start_soon(_forward, others, heard)
+                    session_id = await run_talk(options, gateway=house.gateway, desk=desk, world=world, signals=signals)
+                _say_what_is_waited_for(len(house.tools.statistics().running))
+            nursery.cancel_scope.cancel()
+    return session_id
+
+
+async def _forward(signals: AsyncIterable[int], heard: trio.MemorySendChannel[int]) -> None:
+    async for number in signals:
+        with suppress(trio.WouldBlock):  # more of the same would change nothing
+            heard.send_nowait(number)
+
+
+def _say_what_is_waited_for(running: int) -> None:
+    if running:
+        tools = "a tool" if running == 1 else f"{running} tools"
+        sys.stderr.write(f"kesoku-actors: {tools} still at work, which is waited for; Ctrl-C ends it now\n")
 
 
 @define(eq=False)

@@ -72,6 +72,12 @@ class Person:
         self.vt.resize(columns, lines)
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
+    def closes_the_window(self) -> None:
+        """Take the terminal away."""
+        os.close(self.slave)
+        os.close(self.master)
+        self.master = self.slave = -1
+
     def leaves(self) -> int:
         """Wait for the program's end and return its exit code."""
         until = time.monotonic() + LONGEST_S
@@ -147,11 +153,12 @@ def person(
         start_new_session=True,
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )
+    sitting = Person(process, master, slave, Vt(columns, lines), folder, before)
     try:
-        yield Person(process, master, slave, Vt(columns, lines), folder, before)
+        yield sitting
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGKILL)
         process.wait()
-        os.close(master)
-        os.close(slave)
+        if sitting.master >= 0:
+            sitting.closes_the_window()

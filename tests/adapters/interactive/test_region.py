@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len, chop_cells
 
@@ -70,7 +70,11 @@ def test_a_cursor_that_moves_writes_no_row(region: Region, other: Region) -> Non
 def test_after_a_resize_the_region_stands_there_once(
     printed: list[str], region: Region, columns: int, data: st.DataObject
 ) -> None:
-    """The window gets narrower, the terminal wraps, the region is painted for the new width."""
+    """The window gets narrower, the terminal wraps, the region is painted for the new width.
+
+    Terminals differ in where a cursor goes that stood behind the last character of a row that is full now.
+    """
+    assume(region.column == 0 or region.column < cell_len(region.rows[region.row]))
     vt = Vt(COLUMNS, 40)
     vt.feed(repaint(Region(window=(COLUMNS, 40)), evolve(region, window=(COLUMNS, 40)), printed))
     vt.resize(columns, 40)

@@ -208,3 +208,34 @@ def test_a_session_gone_on_with_shows_what_was_not_delivered_and_the_other_one_g
         i.types(CTRL_D)
         assert i.leaves() == 0
         assert first is not None
+
+
+def test_in_the_mode_queue_what_is_typed_waits_in_sight_and_keeps_its_turn(tmp_path: Path) -> None:
+    scenario = """
+    rules = [
+        { when_said = "first", moves = [{ say = "A beginning" }, { wait_s = 1 }, { say = " and an end." }] },
+        { when_said = "second", moves = [{ say = "The second answer." }] },
+    ]
+    """
+    with person(tmp_path, scenario) as i:
+        i.types("/mode queue" + ENTER + "first" + ENTER)
+        i.sees("A beginning")
+        i.types("second" + ENTER)
+        i.sees(lambda vt: "1 waiting" in vt.everything[-1])
+        assert "› second" in i.vt.screen[place_of(i, "A beginning") :]
+        i.sees("The second answer.")
+        i.sees(is_ready)
+        order = [place_of(i, text) for text in ("› first", "A beginning and an end.", "› second", "The second answer.")]
+        assert order == sorted(order)
+        i.types("\x1b[A")
+        i.sees(lambda vt: "› second" in vt.screen[-3:] or sum(line == "› second" for line in vt.everything) == 2)
+        assert i.vt.in_vain == []
+
+
+def test_a_terminal_that_is_closed_ends_the_program_and_loses_nothing(tmp_path: Path) -> None:
+    with person(tmp_path, STORY) as i:
+        i.types("Tell me a story" + ENTER)
+        i.sees("hundred years")
+        i.closes_the_window()
+        assert i.process.wait(20) == 0
+        assert i.rows()[0][:2] == ("user", "pending_agent")

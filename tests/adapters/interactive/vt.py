@@ -23,16 +23,22 @@ MODES = {"7", "25", "2004", "2026"}
 class Row:
     """One row; it keeps its identity when it is moved."""
 
-    cells: list[str] = field(factory=list)
-    """A character that is two columns wide is followed by an empty one."""
+    cells: list[tuple[str, str]] = field(factory=list)
+    """Each character with its style; one that is two columns wide is followed by an empty one."""
 
     @property
     def text(self) -> str:
-        return "".join(self.cells).rstrip()
+        return "".join(character for character, _ in self.cells).rstrip()
 
-    def put(self, column: int, character: str, width: int) -> None:
-        self.cells += [" "] * (column + width - len(self.cells))
-        self.cells[column : column + width] = [character, *[""] * (width - 1)]
+    @property
+    def look(self) -> list[tuple[str, str]]:
+        """What a person sees: styles too, but no blanks at the end."""
+        end = next((at for at in range(len(self.cells), 0, -1) if self.cells[at - 1][0] != " "), 0)
+        return self.cells[:end]
+
+    def put(self, column: int, character: str, width: int, style: str) -> None:
+        self.cells += [(" ", "")] * (column + width - len(self.cells))
+        self.cells[column : column + width] = [(character, style), *[("", style)] * (width - 1)]
 
 
 @define(eq=False)
@@ -52,7 +58,8 @@ class Vt:
     in_vain: list[str] = field(factory=list, init=False)
     updates: int = field(default=0, init=False)
     _rest: str = field(default="", init=False)
-    _before: list[tuple[Row, str]] | None = field(default=None, init=False)
+    _style: str = field(default="", init=False)
+    _before: list[tuple[Row, list[tuple[str, str]]]] | None = field(default=None, init=False)
     _written: set[Row] = field(factory=set, init=False)
     _has_moved: bool = field(default=False, init=False)
 
@@ -128,6 +135,7 @@ class Vt:
                 self.column, self._has_moved = 0, True
             case "m":
                 self.styles |= {int(style or 0) for style in numbers.split(";")}
+                self._style = "" if numbers in ("", "0") else f"{self._style};{numbers}"
             case "h" | "l":
                 assert is_private
                 assert numbers in MODES
@@ -158,7 +166,7 @@ class Vt:
                 return
             self._print("\r")
             self._print("\n")
-        self._touch(self.rows[self.at]).put(self.column, character, width)
+        self._touch(self.rows[self.at]).put(self.column, character, width, self._style)
         self.column += width
 
     def _touch(self, row: Row) -> Row:
@@ -167,24 +175,24 @@ class Vt:
 
     def _update(self, begins: bool) -> None:
         if begins:
-            self._before = [(row, row.text) for row in self.rows]
+            self._before = [(row, row.look) for row in self.rows]
             self._written.clear()
             self._has_moved = False
         elif self._before is not None:
             self.updates += 1
-            same = {row for row, text in self._before if row in self._written and row.text == text}
+            same = {row for row, look in self._before if row in self._written and row.look == look}
             if not self._has_moved:
                 places = zip(self.rows, self._before, strict=True)
-                same |= {row for row, (_, text) in places if row in self._written and row.text == text}
+                same |= {row for row, (_, look) in places if row in self._written and row.look == look}
             self.in_vain += [row.text for row in same]
             self._before = None
 
 
-def _wrapped(cells: list[str], columns: int) -> tuple[list[Row], list[int]]:
+def _wrapped(cells: list[tuple[str, str]], columns: int) -> tuple[list[Row], list[int]]:
     """Cut a row; a character two columns wide is never cut. Return the rows, and where each one ends."""
     rows, ends, begin = [], [], 0
     while len(cells) - begin > columns:
-        end = begin + columns - (cells[begin + columns] == "")
+        end = begin + columns - (cells[begin + columns][0] == "")
         rows.append(Row(cells[begin:end]))
         ends.append(end)
         begin = end

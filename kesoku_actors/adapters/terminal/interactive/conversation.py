@@ -7,8 +7,10 @@ screen (O2, C5). Answers not delivered before are shown first.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any, Final, Protocol, assert_never
 
 import trio
@@ -26,7 +28,8 @@ from kesoku_actors.adapters.commands import (
     Values,
     session_line,
 )
-from kesoku_actors.adapters.courier import deliver_channel
+from kesoku_actors.adapters.courier import deliver
+from kesoku_actors.adapters.delivery import next_leaf
 from kesoku_actors.adapters.terminal.interactive.screen import Screen
 from kesoku_actors.adapters.terminal.interactive.stopping import Press, Stopping
 from kesoku_actors.adapters.terminal.view import Leaf
@@ -284,7 +287,7 @@ class Conversation:
         match event:
             case Changed(message=row) if row.status in LEAVES:
                 if row.status is Status.PENDING:
-                    await self._deliver()
+                    await self._deliver(row.seq)
             case Changed(message=row):
                 self.screen.show(event)
                 if row.root_id == row.id and row.has_ended and row.session_id == self.session_id:
@@ -310,8 +313,11 @@ class Conversation:
             case _:
                 raise AssertionError("a message without an external id is not known yet")
 
-    async def _deliver(self) -> None:
-        await deliver_channel(self.channel, self.gateway, self._send, jitter=self.world.rng.random)
+    async def _deliver(self, upto: float = math.inf) -> None:
+        """Deliver what waits, in order (O2), up to a number: what comes after it was not heard of yet, and the talk
+        would show an answer before its question."""
+        while (message := next_leaf(await self.gateway.leaving(self.channel))) is not None and message.seq <= upto:
+            await deliver(message, self.gateway, partial(self._send, message), jitter=self.world.rng.random)
 
     async def _send(self, message: Message, chunk: Chunk) -> None:
         is_ours = message.root_id in self.screen.seen

@@ -227,6 +227,7 @@ class _Unseen(BufferControl):
     """A control that edits its buffer and shows nothing: laying out a long text at every key would take its time."""
 
     def create_content(self, width: int, height: int, preview_search: bool = False) -> UIContent:
+        self.buffer.load_history_if_not_yet_loaded()
         return UIContent(get_line=lambda _: [], line_count=1)
 
 

@@ -41,7 +41,8 @@ class TalkOptions:
 async def run_talk(
     options: TalkOptions, *, gateway: Gateway, desk: Desk, world: World, signals: AsyncIterable[int]
 ) -> str | None:
-    """Talk until the person leaves; return the id of the session talked in last, if there is one.
+    """Talk until the person leaves; return the id of the session talked in last, if there is one, and if somebody is
+    left to be told.
 
     Of `signals`, an interruption is a Ctrl-C and a change of the window's size a reason to paint; any other ends the
     talk in order (C7). A terminal that is gone ends it too: what could not be shown stays pending.
@@ -71,11 +72,13 @@ async def run_talk(
                 nursery.start_soon(_obey_signals, signals, keyboard, screen)
                 await keyboard.run()
         except* SurfaceGone:
-            pass
+            pass  # closing it says so again
         finally:
+            is_there = False
             with trio.CancelScope(shield=True), suppress(SurfaceGone):
                 await screen.close()
-    return conversation.session_id
+                is_there = True
+    return conversation.session_id if is_there else None
 
 
 _WINDOW_CHANGED: Final = getattr(signal, "SIGWINCH", None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 
@@ -28,4 +28,5 @@ def quiet_keys(stdin: TextIO) -> Generator[None, None, None]:
     try:
         yield
     finally:
-        termios.tcsetattr(descriptor, termios.TCSANOW, saved)
+        with suppress(termios.error):  # the terminal itself is gone
+            termios.tcsetattr(descriptor, termios.TCSANOW, saved)
