@@ -73,7 +73,8 @@ class Inline:
         return call()
 
     async def read(self, query: Callable[[apsw.Connection], T]) -> T:
-        """Run a query here and now. Raises `StoreBusy` while the store is not open."""
+        """Run a query here, after the other tasks had their turn. Raises `StoreBusy` while the store is not open."""
+        await trio.lowlevel.checkpoint()
         if self._connection is None:
             raise StoreBusy("the store is not open at the moment; try again")
         with reading():

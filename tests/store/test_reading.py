@@ -257,6 +257,13 @@ async def test_c9_a_disk_that_fails_when_a_reader_opens_the_file_is_no_damage(tm
         await options.access.close()
 
 
+@BOTH
+async def test_every_read_lets_the_other_tasks_run(tmp_path: Path, durability: Durability):
+    async with living(tmp_path / "k.db", durability=durability) as home:
+        with trio.testing.assert_checkpoints():
+            await home.reader.head()
+
+
 async def test_closing_waits_for_a_query_and_closes_its_connection_too(tmp_path: Path):
     may_end, used, closed = threading.Event(), [], []
 
