@@ -129,6 +129,12 @@ async def _end_in_order(access: Access, opened: OpenedStore, options: StoreOptio
 
 
 async def _close(access: Access, store: AbstractContextManager[OpenedStore]) -> None:
+    """Close what is open, without a deadline.
+
+    One would end nothing: what is waited for is calls in threads, which cannot be left behind. And the lock must not
+    be given up while a connection of this life may still write (C6). SQLite bounds them, for it waits two seconds for
+    a lock at most.
+    """
     with trio.CancelScope(shield=True):
         await access.close()
         await access.run(partial(store.__exit__, None, None, None))
