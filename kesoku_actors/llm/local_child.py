@@ -32,6 +32,8 @@ from kesoku_actors.llm import local_server
 from kesoku_actors.llm.port import ProviderError, Remedy
 
 END_GRACE_S: Final = 2.0
+_DEATH_S: Final = 5.0
+"""A killed process that is still there then hangs in the kernel, on a disk say; the program does not wait for it."""
 _LONGEST_SOCKET_PATH: Final = 100
 """Bytes; the kernels' own limits are 104 and 108."""
 _KEPT_WORDS: Final = 4096
@@ -166,7 +168,7 @@ async def _listen(process: trio.Process, words: Words) -> None:
 
 
 async def _end(process: trio.Process) -> None:
-    """End the process: ask, then kill. Does nothing to one that has ended."""
+    """End the process: ask, then kill; the caller shields. Takes `END_GRACE_S` and `_DEATH_S` at most."""
     for stream in (process.stdin, process.stdout):
         if stream is not None:
             await stream.aclose()
@@ -174,7 +176,8 @@ async def _end(process: trio.Process) -> None:
         await process.wait()
     if process.returncode is None:
         process.kill()
-        await process.wait()
+        with trio.move_on_after(_DEATH_S):
+            await process.wait()
     if process.stderr is not None:
         await process.stderr.aclose()
 
@@ -184,8 +187,13 @@ def _obituary(returncode: int | None, words: Words) -> str:
     # llama.cpp marks its errors with an E between two spaces; the first one names the cause, the others follow from it.
     marked = [line.partition(" E ")[2].strip() for line in lines if " E " in line]
     cause = marked[0] if marked else next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
-    how = f"killed by signal {-returncode}" if returncode is not None and returncode < 0 else f"exit code {returncode}"
-    return f"{cause} ({how})"
+    return f"{cause} ({_how(returncode)})"
+
+
+def _how(returncode: int | None) -> str:
+    if returncode is None:
+        return "killed, but it has not ended"
+    return f"killed by signal {-returncode}" if returncode < 0 else f"exit code {returncode}"
 
 
 @contextmanager
