@@ -120,7 +120,7 @@ async def _forward(signals: AsyncIterable[int], heard: trio.MemorySendChannel[in
 def _say_what_is_waited_for(running: int) -> None:
     if running:
         tools = "a tool" if running == 1 else f"{running} tools"
-        sys.stderr.write(f"kesoku-actors: {tools} still at work, which is waited for; Ctrl-C ends it now\n")
+        sys.stderr.write(f"kesoku-actors: waits for {tools} still at work; Ctrl-C ends that now\n")
 
 
 @define(eq=False)

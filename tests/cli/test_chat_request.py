@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 import pytest
 
-from kesoku_actors.app.chat_request import ChatRequest, SessionsRequest
+from kesoku_actors.app.chat_request import ChatRequest, SessionsRequest, TalkRequest
+from kesoku_actors.app.settings import load_settings
 from kesoku_actors.cli.chat import request_of
 from kesoku_actors.cli.prompt_input import LARGEST_PROMPT, read_prompt
 from kesoku_actors.errors import ConfigError, NotFound, UsageError
@@ -117,3 +118,23 @@ def test_without_a_prompt_a_person_is_told_how_to_give_one(monkeypatch: pytest.M
     monkeypatch.setattr("sys.stdin", None)
     with pytest.raises(UsageError, match=r"^no prompt, and standard input is closed"):
         read_prompt(None)
+
+
+def test_a_talk_begins_where_a_person_types_and_reads_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", Keyboard())
+    monkeypatch.setattr("sys.stdout", Keyboard())
+    monkeypatch.setenv("TERM", "xterm")
+    assert isinstance(request_of(None, None, None), TalkRequest)
+    assert request_of(None, None, "A1", llm="scripted") == TalkRequest(
+        settings=load_settings(None, environ={}, overrides={"agent.llm": "scripted"}), session="A1"
+    )
+    assert isinstance(request_of("hello", None, None), ChatRequest)
+    with pytest.raises(UsageError, match="no prompt"):
+        request_of(None, None, None, json=True)
+    monkeypatch.setenv("TERM", "dumb")
+    with pytest.raises(UsageError, match="no prompt"):
+        request_of(None, None, None)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stdout", io.StringIO())
+    with pytest.raises(UsageError, match="no prompt"):
+        request_of(None, None, None)

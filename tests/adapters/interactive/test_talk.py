@@ -239,3 +239,14 @@ def test_a_terminal_that_is_closed_ends_the_program_and_loses_nothing(tmp_path: 
         i.closes_the_window()
         assert i.process.wait(20) == 0
         assert i.rows()[0][:2] == ("user", "pending_agent")
+
+
+def test_a_second_talk_on_the_same_store_is_refused_in_a_line_and_the_first_one_goes_on(tmp_path: Path) -> None:
+    with person(tmp_path, STORY) as first:
+        first.sees(is_ready)
+        with person(tmp_path, STORY) as second:
+            assert second.leaves() == 75
+            assert second.terminal_is_given_back()
+            assert any(line.startswith("kesoku-actors: error: ") for line in second.vt.everything)
+        first.types("Paris?" + ENTER)
+        first.sees("Paris it is.")

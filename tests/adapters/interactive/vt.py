@@ -52,7 +52,7 @@ class Vt:
     """What scrolled away at the top."""
     at: int = field(default=0, init=False)
     column: int = field(default=0, init=False)
-    modes: dict[str, bool] = field(factory=lambda: {"7": True, "25": True}, init=False)
+    modes: dict[str, bool] = field(factory=lambda: {"7": True, "25": True, "2004": False}, init=False)
     styles: set[int] = field(factory=set, init=False)
     """Every number of a style sequence so far."""
     in_vain: list[str] = field(factory=list, init=False)

@@ -15,7 +15,7 @@ import os
 import signal
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Final, TextIO
 
 from attrs import define, field
 from prompt_toolkit.application import Application, in_terminal
@@ -239,9 +239,11 @@ class _Offers(Completer):
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[TheirCompletion]:
         offer = self._completion.offer(document.text_before_cursor)
-        for choice in offer.choices if offer else ():
-            assert offer is not None
-            display: Any = f"{choice.text}  {choice.note}".rstrip()
+        if offer is None:
+            return
+        width = max(len(choice.text) for choice in offer.choices)
+        for choice in offer.choices:
+            display = f"{choice.text:<{width}}  {choice.note}".rstrip()
             yield TheirCompletion(choice.text, start_position=-offer.length, display=display)
 
 
