@@ -15,7 +15,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
 from typing import assert_never
@@ -30,6 +30,7 @@ from kesoku_actors.app.models import provider_registry
 from kesoku_actors.app.plan import plan_run
 from kesoku_actors.app.settings import load_settings
 from kesoku_actors.clock import World, real_world
+from kesoku_actors.errors import NotFound
 from kesoku_actors.gateway import Gateway
 from kesoku_actors.log import Logger, stream_sink
 from kesoku_actors.protocol import Changed, Channel, Inbound, Message, Removed, Status, Type
@@ -200,10 +201,11 @@ class People:
 
     async def _clear(self, id: str) -> None:
         if self.facts.find("cleared", id) is None:
-            session_id = await self.gateway.reader.open_session(self.channel)
-            if session_id is not None:
-                await self.gateway.clear(session_id)
-                self.facts.add("cleared", id, session_id)
+            posted = self.facts.find("posted", id)
+            assert posted is not None
+            with suppress(NotFound):  # an earlier life has cleared it, and was killed before it told
+                await self.gateway.clear(posted[3])
+            self.facts.add("cleared", id, posted[3])
 
     async def _is_something_left(self) -> bool:
         return bool(

@@ -26,7 +26,8 @@ class Report:
     unhit: int = 0
     """Lives that ended before the kill: the point was passed less often than in the recording run."""
     resent: int = 0
-    slowest_s: float = 0.0
+    slowest: Outcome | None = None
+    """The one whose last life took longest."""
     failed: list[Outcome] = field(factory=list)
 
     def add(self, outcome: Outcome) -> None:
@@ -35,7 +36,8 @@ class Report:
         self.hits.update(outcome.hit)
         self.unhit += len(outcome.trial.kills) - len(outcome.hit)
         self.resent += outcome.resent
-        self.slowest_s = max(self.slowest_s, outcome.seconds)
+        if self.slowest is None or outcome.seconds > self.slowest.seconds:
+            self.slowest = outcome
         if outcome.violations:
             self.failed.append(outcome)
 
@@ -56,7 +58,11 @@ class Report:
             f"{self.runs} runs, {self.hits.total()} kills at {sum(self.hits[point] > 0 for point in points)} of"
             f" {len(points)} points (each at least {self.fewest()} times), {self.unhit} kills not reached",
             f"{self.resent} parts were sent again, each after a kill between the send and its record",
-            f"the slowest restart had everything done after {self.slowest_s:.1f} s",
+            *(
+                f"the slowest restart had everything done after {slow.seconds:.1f} s: --repeat '{slow.trial}'"
+                for slow in [self.slowest]
+                if slow is not None
+            ),
             f"seed {self.seed}: {len(self.failed)} runs broke a promise",
         ]
         findings = [
@@ -75,6 +81,6 @@ class Report:
             "passages": dict(self.passages),
             "unhit": self.unhit,
             "resent": self.resent,
-            "slowest_s": round(self.slowest_s, 2),
+            "slowest": None if self.slowest is None else [round(self.slowest.seconds, 2), str(self.slowest.trial)],
             "failed": [{"repeat": str(one.trial), "violations": list(one.violations)} for one in self.failed],
         }

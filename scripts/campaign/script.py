@@ -34,7 +34,7 @@ class StopTurn:
 
 @frozen
 class Clear:
-    """Clear the session."""
+    """Clear the session of this message."""
 
     id: str
 
@@ -61,7 +61,7 @@ SCRIPT: Final[dict[str, tuple[Step, ...]]] = {
     ),
     "nut": (
         Say("nut-1", "Weigh the nut."),
-        Clear("nut"),
+        Clear("nut-1"),
         Say("nut-2", "Hello again."),
     ),
     "tea": (
