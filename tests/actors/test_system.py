@@ -1,6 +1,7 @@
 """What a block around a tree may rely on."""
 
 import signal
+from collections.abc import Iterator
 
 import pytest
 import trio
@@ -92,12 +93,21 @@ async def test_errors_addressed_to_the_program_are_not_restarted_nor_swallowed(e
     assert (probe.lives, other.alive) == (1, False)
 
 
+@pytest.fixture
+def heeds_ctrl_c() -> Iterator[None]:
+    """Python's own handler, also where the tests run with the signal ignored, as a shell's background job does."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @enable_ki_protection
 def _press_ctrl_c() -> None:
     """Like a Ctrl-C that arrives while the loop is idle: trio hands it to the main task."""
     signal.raise_signal(signal.SIGINT)
 
 
+@pytest.mark.usefixtures("heeds_ctrl_c")
 def test_second_ctrl_c_while_stopping_cancels_the_tree_at_once() -> None:
     probe = Probe("lingering")
     probe.lingers = True
