@@ -115,6 +115,10 @@ class Command:
         """How it is typed."""
         return f"/{self.name} {self.argument}".rstrip()
 
+    def typed(self, argument: str) -> str:
+        """Return what was typed, tidied."""
+        return f"/{self.name} {argument}".rstrip()
+
 
 @frozen
 class Say:

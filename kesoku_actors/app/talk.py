@@ -95,6 +95,7 @@ async def _interactive(request: TalkRequest, prelude: Prelude, screen: Screen) -
         home=str(Path.home()),
         working_folder=os.getcwd(),
     )
+    session_id = None
     heard, signals = trio.open_memory_channel[int](_MOST_SIGNALS)
     # Those that end the program are taken until its very end: what it has begun to put in order it finishes.
     with trio.open_signal_receiver(*_ENDINGS) as endings:

@@ -66,11 +66,14 @@ class Person:
                 raise AssertionError(f"not seen: {wanted}\n" + "\n".join(self.vt.everything))
 
     def has_window(self, columns: int, lines: int) -> None:
-        """Change the size of the window."""
+        """Change the size of the window, while the program holds still: what it has written was for the old size."""
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)
         while self._read(0):
             pass
         self.vt.resize(columns, lines)
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        self.process.send_signal(signal.SIGCONT)
 
     def closes_the_window(self) -> None:
         """Take the terminal away."""

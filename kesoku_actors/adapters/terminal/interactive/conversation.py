@@ -139,6 +139,7 @@ class Conversation:
                 case Say(text=content):
                     await self._post(content)
                 case Do(command=command, argument=argument):
+                    self.screen.say((f"› {command.typed(argument)}",))
                     self.screen.say(await command.run(self, argument))
                 case Refuse(line=line):
                     self.screen.say((line,), "yellow")

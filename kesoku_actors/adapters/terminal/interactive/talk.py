@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import AsyncIterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final, TextIO
 
@@ -47,37 +46,38 @@ async def run_talk(
     Of `signals`, an interruption is a Ctrl-C and a change of the window's size a reason to paint; any other ends the
     talk in order (C7). A terminal that is gone ends it too: what could not be shown stays pending.
     """
-    screen = options.screen
-    with trio.CancelScope() as leaving:
-        conversation = Conversation(
-            gateway=gateway, desk=desk, screen=screen, channel=options.channel, world=world, leaving=leaving
-        )
-        keyboard = Keyboard(
-            conversation=conversation,
-            completion=Completion(
-                commands=COMMANDS,
-                values=conversation.values,
-                list_folder=_list_folder,
-                home=options.home,
-                working_folder=options.working_folder,
-            ),
-            stdin=options.stdin,
-            history_path=options.history_path,
-        )
-        try:
+    screen, leaving, is_there = options.screen, trio.CancelScope(), True
+    conversation = Conversation(
+        gateway=gateway, desk=desk, screen=screen, channel=options.channel, world=world, leaving=leaving
+    )
+    keyboard = Keyboard(
+        conversation=conversation,
+        completion=Completion(
+            commands=COMMANDS,
+            values=conversation.values,
+            list_folder=_list_folder,
+            home=options.home,
+            working_folder=options.working_folder,
+        ),
+        stdin=options.stdin,
+        history_path=options.history_path,
+    )
+    try:
+        with leaving:
             await screen.paint()
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(screen.keep_painted)
                 nursery.start_soon(conversation.run)
                 nursery.start_soon(_obey_signals, signals, keyboard, screen)
                 await keyboard.run()
-        except* SurfaceGone:
-            pass  # closing it says so again
-        finally:
-            is_there = False
-            with trio.CancelScope(shield=True), suppress(SurfaceGone):
+    except* SurfaceGone:
+        is_there = False
+    finally:
+        with trio.CancelScope(shield=True):
+            try:
                 await screen.close()
-                is_there = True
+            except SurfaceGone:
+                is_there = False
     return conversation.session_id if is_there else None
 
 
