@@ -2,7 +2,8 @@
 
 Leaving the block, by whatever road, stops the tree politely: in reverse order, each child with its grace, although the
 block may be cancelled. The shield around this is bounded by the graces of the children (and by the root's own
-`shutdown_s`); a second interruption of the waiting task, such as a second Ctrl-C, cancels the whole tree at once.
+`shutdown_s`); `System.cancel`, or a second interruption of the waiting task, such as a second Ctrl-C, cancels the whole
+tree at once.
 """
 
 from __future__ import annotations
@@ -57,6 +58,11 @@ class System:
     def request_stop(self) -> None:
         """Ask the tree to stop and return at once; also for actors of the tree itself."""
         self._root.request_stop()
+
+    def cancel(self) -> None:
+        """Cancel the whole tree at once, graces or not, and the block; for whoever cannot wait for the stop."""
+        self._root.cancel()
+        self._body.cancel()
 
     async def wait_stopped(self) -> None:
         """Wait until the tree has ended, by `request_stop` or because a significant child did."""

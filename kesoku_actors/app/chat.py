@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator
 from functools import partial
 from typing import Final
 
@@ -34,6 +34,7 @@ from kesoku_actors.app.house import House, build_house
 from kesoku_actors.app.interrupts import Interrupts
 from kesoku_actors.app.plan import plan_run
 from kesoku_actors.app.prelude import Prelude, most_telling, prepare, stderr_log, warm
+from kesoku_actors.app.signals import WINDOW_CHANGED, signals_to
 from kesoku_actors.errors import UsageError
 from kesoku_actors.protocol import Channel, Inbound
 from kesoku_actors.store import Posted
@@ -72,14 +73,22 @@ async def _chat(request: ChatRequest, prelude: Prelude, view: View) -> ChatOutco
         probe=lambda _point: None,
     )
     house = build_house(plan)
-    async with run_system(house.spec, log=prelude.log_actors):
-        warm(prelude.provider)
-        return await _talk(request, house, channel, view, prelude)
-    raise AssertionError("the system lets every error of the block through")
+    system = run_system(house.spec, log=prelude.log_actors)
+    with signals_to(system) as signals:
+        async with system:
+            warm(prelude.provider)
+            with signals.heard() as numbers:
+                return await _talk(request, house, channel, view, prelude, numbers)
+    return None  # a signal ended it before it could talk, or cut it short
 
 
 async def _talk(
-    request: ChatRequest, house: House, channel: Channel, view: View, prelude: Prelude
+    request: ChatRequest,
+    house: House,
+    channel: Channel,
+    view: View,
+    prelude: Prelude,
+    signals: AsyncIterable[int],
 ) -> ChatOutcome | None:
     gateway, files = house.gateway, request.files
     inbound = Inbound(chatbot_id=channel.chatbot_id, channel_id=channel.channel_id, content=request.prompt)
@@ -87,7 +96,7 @@ async def _talk(
     if not isinstance(posted, Posted):
         raise UsageError("too many messages wait in this session already; wait for their answers")
     message = posted.message
-    with trio.CancelScope() as leave, trio.open_signal_receiver(*_SIGNALS) as signals:
+    with trio.CancelScope() as leave:
         interrupts = Interrupts(gateway=gateway, session_id=message.session_id, leave=leave)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(interrupts.obey, _presses(signals, leave))
@@ -109,13 +118,10 @@ async def _talk(
     return None
 
 
-_SIGNALS: Final = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-
-
-async def _presses(signals: AsyncIterator[int], leave: trio.CancelScope) -> AsyncIterator[int]:
-    """Yield each Ctrl-C; any other signal ends the chat in order (C7)."""
+async def _presses(signals: AsyncIterable[int], leave: trio.CancelScope) -> AsyncIterator[int]:
+    """Yield each Ctrl-C; a request to end ends the chat in order (C7)."""
     async for number in signals:
         if number == signal.SIGINT:
             yield number
-        else:
+        elif number != WINDOW_CHANGED:
             leave.cancel()

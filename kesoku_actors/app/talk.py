@@ -6,17 +6,15 @@ It works for the sessions talked in and no other (C2): for one that is gone on w
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from collections.abc import AsyncIterable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 import trio
 from attrs import define, evolve
 
-from kesoku_actors.actors import DynamicSpec, SystemFailed, leaves, run_system
+from kesoku_actors.actors import DynamicSpec, SystemFailed, run_system
 from kesoku_actors.adapters.commands import ModelInfo
 from kesoku_actors.adapters.terminal import stream_output
 from kesoku_actors.adapters.terminal.interactive import Answering, Screen, TalkOptions, quiet_keys, run_talk
@@ -27,21 +25,13 @@ from kesoku_actors.app.config_context import use_settings
 from kesoku_actors.app.house import build_house
 from kesoku_actors.app.plan import plan_run
 from kesoku_actors.app.prelude import Prelude, most_telling, prepare, warm
+from kesoku_actors.app.signals import signals_to
 from kesoku_actors.log import ERROR, Entry, Mask, mask_secrets, render_line
 from kesoku_actors.protocol import Channel
 from kesoku_actors.session import Remit
 
 HISTORY: Final = "chat-history"
 """The file beside the database that keeps what was typed."""
-_MOST_SIGNALS: Final = 16
-
-
-def _present(*names: str) -> tuple[int, ...]:
-    return tuple(getattr(signal, name) for name in names if hasattr(signal, name))
-
-
-_ENDINGS: Final = _present("SIGTERM", "SIGHUP")
-_IN_TALK: Final = _present("SIGINT", "SIGWINCH")
 
 
 def run_interactive(request: TalkRequest) -> int:
@@ -58,11 +48,8 @@ def run_interactive(request: TalkRequest) -> int:
         log.say = screen.say
         try:
             session_id = trio.run(_interactive, request, prelude, screen)
-        except BaseExceptionGroup as group:
-            failed = [leaf for leaf in leaves(group) if isinstance(leaf, SystemFailed)]
-            if len(failed) == len(leaves(group)):
-                raise most_telling(failed[0]) from group
-            raise
+        except SystemFailed as failed:
+            raise most_telling(failed) from failed
         finally:
             log.say = None
     if session_id is not None:
@@ -95,27 +82,16 @@ async def _interactive(request: TalkRequest, prelude: Prelude, screen: Screen) -
         home=str(Path.home()),
         working_folder=os.getcwd(),
     )
-    session_id = None
-    heard, signals = trio.open_memory_channel[int](_MOST_SIGNALS)
-    # Those that end the program are taken until its very end: what it has begun to put in order it finishes.
-    with trio.open_signal_receiver(*_ENDINGS) as endings:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(_forward, endings, heard)
-            async with run_system(house.spec, log=prelude.log_actors):
-                warm(prelude.provider)
-                desk = _Desk(brains=brains, remit=remit)
-                with trio.open_signal_receiver(*_IN_TALK) as others:
-                    nursery.start_soon(_forward, others, heard)
-                    session_id = await run_talk(options, gateway=house.gateway, desk=desk, world=world, signals=signals)
-                _say_what_is_waited_for(len(house.tools.statistics().running))
-            nursery.cancel_scope.cancel()
-    return session_id
-
-
-async def _forward(signals: AsyncIterable[int], heard: trio.MemorySendChannel[int]) -> None:
-    async for number in signals:
-        with suppress(trio.WouldBlock):  # more of the same would change nothing
-            heard.send_nowait(number)
+    system = run_system(house.spec, log=prelude.log_actors)
+    with signals_to(system) as signals:
+        async with system:
+            warm(prelude.provider)
+            desk = _Desk(brains=brains, remit=remit)
+            with signals.heard() as numbers:
+                session_id = await run_talk(options, gateway=house.gateway, desk=desk, world=world, signals=numbers)
+            _say_what_is_waited_for(len(house.tools.statistics().running))
+            return session_id
+    return None  # a signal ended it before it could talk, or cut it short
 
 
 def _say_what_is_waited_for(running: int) -> None:

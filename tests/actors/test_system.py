@@ -107,6 +107,32 @@ def _press_ctrl_c() -> None:
     signal.raise_signal(signal.SIGINT)
 
 
+async def test_cancel_ends_the_block_and_the_tree_at_once(autojump_clock: trio.testing.MockClock) -> None:
+    probe = Probe("lingering")
+    probe.lingers = True
+    async with running(probe.spec(shutdown_s=1000)) as system:
+        system.cancel()
+        await trio.sleep_forever()
+    assert trio.current_time() == 0
+    assert not probe.alive
+
+
+async def test_cancel_while_it_stops_waits_for_no_grace(
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    probe = Probe("lingering")
+    probe.lingers = True
+    async with running(probe.spec(shutdown_s=1000)) as system:
+
+        async def cancel() -> None:
+            await trio.sleep(3)
+            system.cancel()
+
+        nursery.start_soon(cancel)
+    assert trio.current_time() == 3
+    assert not probe.alive
+
+
 @pytest.mark.usefixtures("heeds_ctrl_c")
 def test_second_ctrl_c_while_stopping_cancels_the_tree_at_once() -> None:
     probe = Probe("lingering")

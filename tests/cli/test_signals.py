@@ -1,0 +1,106 @@
+"""Signals to a chat that is at work: the first ends it in order, the next at once, none kills it (C7)."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import apsw
+import pytest
+from attrs import frozen
+
+LONGEST_S = 60.0
+STOPPED = 130
+SCENARIO = """
+inferences = [[{{ call = "run_shell_command", id = "a", arguments = {{ command = '{command}' }} }}]]
+"""
+CONFIG = """
+[agent]
+llm = "scripted"
+[scripted]
+scenario_path = "scenario.toml"
+"""
+
+
+@frozen(kw_only=True)
+class Chat:
+    """A chat whose tool runs, as a process of its own."""
+
+    process: subprocess.Popen[str]
+    tool: int
+    """The end of a pipe whose other end the tool, and whatever it started, holds."""
+
+    def send(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def sends_until_it_ends(self, number: int) -> None:
+        """Send a signal again and again: one that is not taken yet is one with the next, and it may come first."""
+        for _ in range(int(LONGEST_S / 0.5)):
+            self.send(number)
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(0.5)
+                return
+        raise AssertionError("it does not end")
+
+    def leaves(self) -> int:
+        return self.process.wait(LONGEST_S)
+
+    def tool_is_gone(self) -> bool:
+        try:
+            return os.read(self.tool, 1) == b""
+        except BlockingIOError:  # somebody could still write
+            return False
+
+
+@contextmanager
+def working(folder: Path, environ: dict[str, str], command: str) -> Iterator[Chat]:
+    """Run a chat until its tool has begun `command`."""
+    (folder / "config.toml").write_text(CONFIG)
+    os.mkfifo(folder / "begun")
+    begun = os.open(folder / "begun", os.O_RDONLY | os.O_NONBLOCK)
+    (folder / "scenario.toml").write_text(SCENARIO.format(command=f"exec 3> {folder}/begun; echo >&3; {command}"))
+    with subprocess.Popen(
+        [sys.executable, "-m", "kesoku_actors", "chat", "-c", "config.toml", "Go."],
+        env=environ,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            select.select([begun], [], [], LONGEST_S)
+            assert os.read(begun, 1) == b"\n"
+            yield Chat(process=process, tool=begun)
+        finally:
+            process.kill()
+            os.close(begun)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_while_it_stops_ends_everything_at_once(
+    tmp_path: Path, environ: dict[str, str], number: signal.Signals
+) -> None:
+    with working(tmp_path, environ, "sleep 300") as chat:
+        chat.send(signal.SIGTERM)
+        chat.sends_until_it_ends(number)
+        assert chat.tool_is_gone()
+
+
+def test_a_terminal_that_hangs_up_twice_leaves_the_tool_its_time(tmp_path: Path, environ: dict[str, str]) -> None:
+    with working(tmp_path, environ, f"until cat {tmp_path}/go; do sleep 0.05; done 2>&-") as chat:
+        chat.send(signal.SIGHUP)
+        chat.send(signal.SIGTERM)
+        chat.send(signal.SIGHUP)
+        (tmp_path / "gone").write_text("all is well")
+        (tmp_path / "gone").rename(tmp_path / "go")
+        assert chat.leaves() == STOPPED
+    with closing(apsw.Connection(str(tmp_path / "kesoku.db"))) as store:
+        [(said,)] = store.execute("SELECT content FROM messages WHERE type = 'tool_result'")
+    assert said.startswith("all is well")
