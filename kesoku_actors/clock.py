@@ -20,6 +20,8 @@ _ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _COUNTER_BITS: Final = 22
 _RANDOM_BITS: Final = 60
 ID_LENGTH: Final = 26
+_PAIRS: Final = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
+_SHIFTS: Final = tuple(range(5 * (ID_LENGTH - 2), -1, -10))
 
 
 @frozen(kw_only=True)
@@ -54,7 +56,7 @@ class IdSource:
                 last, count = last + 1, 0
         self._last[0] = (last, count)
         number = (last << _COUNTER_BITS | count) << _RANDOM_BITS | self.rng.getrandbits(_RANDOM_BITS)
-        return "".join(_ALPHABET[number >> shift & 31] for shift in range(5 * (ID_LENGTH - 1), -1, -5))
+        return "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
 
 
 @frozen(kw_only=True)

@@ -258,7 +258,9 @@ async def _grow(parts: DispatcherParts, crew: Crew, known: tuple[Channel, ...]) 
 async def _watch(waiting: AsyncIterable[Event], crew: Crew) -> None:
     async for event in waiting:
         match event:
-            case Changed(message=row) if row.is_person and crew.works_for(row.chatbot_id, row.channel_id):
+            case Changed(message=row) if not crew.works_for(row.chatbot_id, row.channel_id):
+                continue
+            case Changed(message=row) if row.is_person:
                 crew.look(row.session_id)
             case Changed(message=row) if row.wakes or row.root_id is not None:
                 await crew.look_if_runnable(row.session_id)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import apsw
 import outcome
@@ -27,13 +27,16 @@ from kesoku_actors.store.reading import open_for_reading, reading
 
 T = TypeVar("T")
 
+_STATEMENTS: Final = 256
+"""Prepared statements kept: turns with tools and deliveries use more than the hundred that apsw keeps by itself."""
+
 Connect = Callable[[Path, int], apsw.Connection]
 """Opens the database file with SQLite's flags: where a VFS of one's own comes in."""
 
 
 def connect_plainly(path: Path, flags: int) -> apsw.Connection:
     """Open the file with the platform's own VFS."""
-    return apsw.Connection(str(path), flags=flags)
+    return apsw.Connection(str(path), flags=flags, statementcachesize=_STATEMENTS)
 
 
 class Access(Protocol):

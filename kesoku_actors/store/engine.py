@@ -1,8 +1,8 @@
 """The engine: one group of commands as one transaction of one connection. Synchronous; knows nothing of tasks.
 
-Every command runs in a savepoint of its own, so that one refused for its own fault leaves the others alone. What is
-the database's fault (busy, full, damaged) is not caught here: the group is rolled back and the error raised, and the
-caller knows that nothing of it happened.
+Of several commands each runs in a savepoint of its own, so that one refused for its own fault leaves the others alone;
+a single one needs none. What is the database's fault (busy, full, damaged) is not caught here: the group is rolled back
+and the error raised, and the caller knows that nothing of it happened.
 """
 
 from __future__ import annotations
@@ -77,15 +77,18 @@ class Engine:
     rules: Rules
     life: str
     probe: Callable[[str], None]
+    _counter: int | None = None
+    """As committed last; none before the first group and after one that failed: then it is read."""
 
     def run(self, commands: Sequence[port.Command]) -> tuple[list[object], port.Publication | None]:
         """Commit a group; return the replies in order (`Failed` for a refused one) and what changed, if anything.
 
         Raises `apsw.Error` when the database failed: then nothing was kept.
         """
+        kinds = tuple(dict.fromkeys(map(_kind, commands)))
         self.connection.execute("BEGIN IMMEDIATE")
         try:
-            counter = scalar(self.connection, "SELECT value FROM meta WHERE name = 'counter'")
+            counter, self._counter = self._counter if self._counter is not None else self._read_counter(), None
             tx = Transaction(
                 connection=self.connection,
                 clock=self.clock,
@@ -95,30 +98,53 @@ class Engine:
                 counter=counter,
             )
             changes = Changes()
-            replies = [self._one(tx, command, changes) for command in commands]
+            if len(commands) == 1:
+                replies = [self._alone(tx, commands[0], changes)]
+            else:
+                replies = [self._apart(tx, command, changes) for command in commands]
             if tx.counter != counter:
                 self.connection.execute("UPDATE meta SET value = ? WHERE name = 'counter'", (tx.counter,))
-            self._pass("store.before_commit", commands)
+            self._pass("store.before_commit", kinds)
             self.connection.execute("COMMIT")
         except BaseException:
             if self.connection.in_transaction:
                 self.connection.execute("ROLLBACK")
             raise
-        self._pass("store.after_commit", commands)
+        self._counter = tx.counter
+        self._pass("store.after_commit", kinds)
         return replies, changes.publication(counter, tx.counter) if changes.are_any else None
 
     def nothing_new(self) -> port.Publication:
         """Return a publication of nothing, with the counter as it is."""
-        counter = scalar(self.connection, "SELECT value FROM meta WHERE name = 'counter'")
+        counter = self._read_counter()
         return Changes().publication(counter, counter)
 
-    def _pass(self, point: str, commands: Sequence[port.Command]) -> None:
+    def _read_counter(self) -> int:
+        counter: int = scalar(self.connection, "SELECT value FROM meta WHERE name = 'counter'")
+        return counter
+
+    def _pass(self, point: str, kinds: tuple[str, ...]) -> None:
         """Tell the probe the point, then the point of each kind of command in the group."""
         self.probe(point)
-        for kind in dict.fromkeys(map(_kind, commands)):
+        for kind in kinds:
             self.probe(f"{point}/{kind}")
 
-    def _one(self, tx: Transaction, command: port.Command, changes: Changes) -> object:
+    def _alone(self, tx: Transaction, command: port.Command, changes: Changes) -> object:
+        """Carry out the only command of the group: the transaction is its savepoint."""
+        counter = tx.counter
+        tx.begin_command()
+        try:
+            reply = HANDLERS[type(command)](tx, command)
+        except (KesokuError, *_UNFIT) as error:
+            self.connection.execute("ROLLBACK")
+            self.connection.execute("BEGIN IMMEDIATE")
+            tx.counter = counter
+            return _refusal(command, error)
+        changes.absorb(tx.changes)
+        return reply
+
+    def _apart(self, tx: Transaction, command: port.Command, changes: Changes) -> object:
+        """Carry out one command of several: what it fails with is no concern of the others."""
         counter = tx.counter
         tx.begin_command()
         tx.execute("SAVEPOINT command")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kesoku_actors.protocol import Channel, Message
+from kesoku_actors.protocol import Channel, Message, Status
 from kesoku_actors.store import queries
 from kesoku_actors.store.port import (
     BeginEpoch,
@@ -45,11 +45,13 @@ def register(tx: Transaction, command: RegisterWorker) -> Registered:
     epoch = tx.one("SELECT value FROM meta WHERE name = 'epoch'")
     if key.epoch != epoch:
         raise StoreFault(f"C2: the epoch {key.epoch} is over, it is {epoch} now; the worker ends")
+    turn = queries.turn(tx.connection, session.no)
     if not is_registered(session, key):
-        give_back(tx, session, clean=False, max_attempts=_DEFAULT_ATTEMPTS)
+        if any(message.status is Status.PROCESSING for message in turn):
+            give_back(tx, session, clean=False, max_attempts=_DEFAULT_ATTEMPTS)
+            turn = queries.turn(tx.connection, session.no)
         tx.execute("DELETE FROM commits WHERE session_no = ?", (session.no,))
         tx.execute("UPDATE sessions SET epoch = ?, worker = ? WHERE no = ?", (key.epoch, key.worker, session.no))
-    turn = queries.turn(tx.connection, session.no)
     began = "SELECT began FROM turns WHERE session_no = ? AND root_seq = ?"
     return Registered(
         channel=session.channel,
