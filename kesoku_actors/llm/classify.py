@@ -18,6 +18,7 @@ from typing import Any, Final
 from attrs import frozen
 
 from kesoku_actors.llm.port import ProviderError, Remedy
+from kesoku_actors.llm.wellformed import whole_text
 
 REMEDY: Final[Mapping[str, Remedy]] = {
     "rate_limit": Remedy.RETRY,
@@ -122,7 +123,7 @@ _ADVICE: Final[Mapping[str, str]] = {
 def provider_error(source: Source, kind: str, detail: str, *, retry_after_s: float | None = None) -> ProviderError:
     """Return the error of this kind, saying which provider failed, how, and what to do (P2)."""
     advice = _ADVICE.get("no_key" if kind == "auth" and not source.has_key else kind)
-    said = " ".join(detail.split())[:_LONGEST_DETAIL]
+    said = whole_text(" ".join(detail.split())[:_LONGEST_DETAIL])
     parts = [
         part
         for part in (advice and advice.format(key=source.key, model=source.model, address=source.address), said)

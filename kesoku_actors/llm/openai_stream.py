@@ -26,6 +26,9 @@ DONE: Final = "[DONE]"
 LONGEST: Final = 1 << 24
 """Characters of one completion, framing included: no answer is longer, and a server cannot fill the memory."""
 
+_LONGEST_REASON: Final = 100
+"""Characters of a finish reason."""
+
 _FINISH: Final[Mapping[str, Finish]] = {
     "stop": Finish.STOP,
     "eos": Finish.STOP,
@@ -125,7 +128,7 @@ class ChatStream:
         if not isinstance(choice, dict):
             return ()
         if isinstance(reason := choice.get("finish_reason"), str) and reason:
-            self._finish_reason = reason
+            self._finish_reason = whole_text(reason[:_LONGEST_REASON])
         delta = choice.get("delta") or choice.get("message")
         return tuple(self._take_delta(delta)) if isinstance(delta, dict) else ()
 

@@ -8,7 +8,12 @@ it may reach the store or the next request.
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from attrs import evolve
+
+from kesoku_actors.llm.port import CallRequest, Reply
 
 DEEPEST: Final = 100
 """Levels of lists and objects within each other."""
@@ -67,3 +72,36 @@ def read_object(text: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def whole_reply(reply: Reply) -> Reply:
+    """Return the reply fit to be stored, whichever provider made it; a call whose arguments are not is invalid."""
+    return evolve(
+        reply,
+        text=whole_text(reply.text),
+        thought=whole_text(reply.thought),
+        calls=tuple(map(_whole_call, reply.calls)),
+        native=_kept(reply.native),
+        finish_reason=whole_text(reply.finish_reason),
+    )
+
+
+def _whole_call(call: CallRequest) -> CallRequest:
+    arguments = _kept(call.arguments)
+    invalid = call.invalid if arguments is not None else "the arguments are no JSON that can be kept"
+    return evolve(
+        call,
+        name=whole_text(call.name),
+        arguments=arguments or {},
+        id=whole_text(call.id),
+        signature=None if call.signature is None else whole_text(call.signature),
+        invalid=None if invalid is None else whole_text(invalid),
+    )
+
+
+def _kept(fields: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the fields made whole; none when there are none, or none that can be kept."""
+    try:
+        return None if fields is None else cast("dict[str, Any]", well_formed(dict(fields)))
+    except ValueError:
+        return None

@@ -21,6 +21,7 @@ from kesoku_actors.clock import World
 from kesoku_actors.gateway import Gateway
 from kesoku_actors.llm.gate import ProviderGate, infer_once
 from kesoku_actors.llm.port import Piece, Provider, ProviderError, Request
+from kesoku_actors.llm.wellformed import whole_reply, whole_text
 from kesoku_actors.log import Logger
 from kesoku_actors.prompt import PromptContext, PromptLayer, system_prompt
 from kesoku_actors.protocol import (
@@ -311,7 +312,7 @@ class Hands:
             offsets[piece.kind] += len(piece.text)
             parts.gateway.hint(delta, self.channel)
             if piece.kind is DeltaKind.TEXT:
-                self.inlet.put(v.ModelDelta(effect.ticket, piece.text))
+                self.inlet.put(v.ModelDelta(effect.ticket, whole_text(piece.text)))
 
         def spent() -> float:
             return max(0.0, parts.world.clock.monotonic() - begun)
@@ -322,14 +323,14 @@ class Hands:
         with scope:
             try:
                 reply = await infer_once(brain.provider, brain.gate, request, emit)
-                event = v.ModelFinished(effect.ticket, reply, spent())
+                event = v.ModelFinished(effect.ticket, whole_reply(reply), spent())
             except ProviderError as error:
                 parts.log.warning("inference failed", session=self.key.session_id, kind=error.kind, error=str(error))
                 event = v.ModelFailed(
                     effect.ticket,
                     provider=name,
                     model=model,
-                    message=str(error),
+                    message=whole_text(str(error)),
                     remedy=error.remedy,
                     retry_after_s=error.retry_after_s,
                     jitter=parts.world.rng.random(),

@@ -109,3 +109,9 @@ def test_a_message_is_one_bounded_line() -> None:
     text = str(provider_error(SOURCE, "server", "a\nb\r\n" + "x" * 10_000))
     assert "\n" not in text
     assert len(text) < 500
+
+
+def test_an_error_text_with_half_a_character_can_be_stored() -> None:
+    body = b'{"error": {"message": "bad \\ud800 thing"}}'
+    for error in (from_status(SOURCE, 400, {}, body, now=NOW), from_error_object(SOURCE, "bad \ud800 thing")):
+        str(error).encode()

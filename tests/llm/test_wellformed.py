@@ -6,10 +6,12 @@ import json
 from itertools import pairwise
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kesoku_actors.llm.wellformed import DEEPEST, TextJoiner, read_object, well_formed, whole_text
+from kesoku_actors.llm.port import CallRequest, Reply
+from kesoku_actors.llm.wellformed import DEEPEST, TextJoiner, read_object, well_formed, whole_reply, whole_text
 
 ANY_TEXT = st.text(st.characters(), max_size=30) | st.text(st.sampled_from("a🎸\ud83c\udfb8"), max_size=12)
 
@@ -68,3 +70,26 @@ def test_nesting_is_bounded() -> None:
     assert well_formed(fine) == fine
     with pytest.raises(ValueError, match="nested deeper"):
         well_formed([fine, [[]], [fine]])
+
+
+HALF = "a\ud800b"
+
+
+def test_a_reply_of_any_provider_can_be_stored_whole() -> None:
+    call = CallRequest(name=HALF, arguments={HALF: [HALF]}, id=HALF, signature=HALF, invalid=HALF)
+    reply = Reply(
+        provider="p", model="m", text=HALF, thought=HALF, calls=(call,), native={"content": HALF}, finish_reason=HALF
+    )
+    repr(whole := whole_reply(reply)).encode()
+    assert whole.text == whole.calls[0].arguments["a\ufffdb"][0] == "a\ufffdb"
+    assert whole_reply(whole) == whole
+
+
+def test_a_call_with_arguments_that_cannot_be_kept_is_invalid_and_the_native_content_is_left_out() -> None:
+    call = CallRequest(name="shell", arguments={"n": float("nan")})
+    reply = Reply(provider="p", model="m", calls=(call, evolve(call, arguments={"n": 1})), native={"n": float("inf")})
+    bad, good = whole_reply(reply).calls
+    assert (bad.arguments, good.arguments) == ({}, {"n": 1})
+    assert good.invalid is None
+    assert bad.invalid
+    assert whole_reply(reply).native is None

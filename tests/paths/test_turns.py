@@ -174,3 +174,14 @@ async def test_open_calls_are_read_back_as_they_stand(tmp_path: Path, autojump_c
         await trio.sleep(10)
         [call] = await home.gateway.reader.calls(asked.id)
         assert call.state is CallState.STARTED
+
+
+async def test_broken_text_of_any_provider_ends_in_a_turn_and_not_in_a_crash(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    script = [(Fail(kind="auth", message="half \ud800"),), (Say(text="half \ud800 too"),)]
+    async with at_home(tmp_path, script) as home:
+        failed = await home.ended(await home.say("Hi."))
+        answered = await home.ended(await home.say("Hi again."))
+        assert (failed.status, answered.status) == (Status.ERROR, Status.PROCESSED)
+        assert {"scripted: half \ufffd", "half \ufffd too"} <= set(texts(await home.rows(failed.session_id)))
