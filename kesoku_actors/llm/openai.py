@@ -34,6 +34,8 @@ from kesoku_actors.protocol import DeltaKind
 
 _TIMEOUT: Final = httpx2.Timeout(connect=10.0, write=60.0, read=None, pool=None)
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1", "[::1]"})
+_AFTER_FINISH_S: Final = 2.0
+"""How long the usage and the end marker may come after the finish reason; some servers send neither, nor hang up."""
 _ERROR_BODY: Final = 64 * 1024
 _ALIVE: Final = Piece(kind=DeltaKind.TEXT, text="")
 
@@ -161,11 +163,14 @@ class OpenAIModel:
             return
         events = EventReader()
         async with _reading(response) as chunks:
-            async for chunk in chunks:
-                emit(_ALIVE)
-                _play(events.feed(chunk), stream, emit)
-                if stream.is_done:
-                    return
+            with trio.CancelScope() as patience:
+                async for chunk in chunks:
+                    emit(_ALIVE)
+                    _play(events.feed(chunk), stream, emit)
+                    if stream.is_done:
+                        return
+                    if stream.has_finished:  # once: a server that goes on sending is not waited for either
+                        patience.deadline = min(patience.deadline, trio.current_time() + _AFTER_FINISH_S)
         _play(events.end(), stream, emit)
 
     async def _refusal(self, response: httpx2.Response, body: Mapping[str, Any]) -> ProviderError:

@@ -74,6 +74,11 @@ class ChatStream:
         self.is_done = False
         """Whether the end marker came; nothing after it counts."""
 
+    @property
+    def has_finished(self) -> bool:
+        """Whether a finish reason came: there is an answer, only its usage and the end marker may follow."""
+        return bool(self._finish_reason)
+
     def feed(self, data: str) -> tuple[Piece, ...]:
         """Take the data of one event. Raises `ProviderError` for an error sent by the server and for garbage."""
         if self.is_done:

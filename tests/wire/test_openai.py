@@ -395,3 +395,21 @@ async def test_broken_text_of_a_person_is_sent_as_valid_json() -> None:
     async with talking_to(text_answer("ok")) as (server, model):
         await infer(model, asking(said(1, "half \ud83c a guitar")))
     assert "half � a guitar" in server.bodies[0]["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+async def test_an_answer_that_has_finished_is_taken_though_no_end_marker_comes(goes_on: bool) -> None:
+    finished = sse(*saying("There you are."), done=False)
+    after = (b": ping\n\n", Pause(0.1)) * 100 if goes_on else ()
+    async with talking_to(Answer(parts=(finished, *after, Stall()))) as (_, model):
+        assert (await infer(model)).text == "There you are."
+
+
+async def test_usage_that_follows_the_finish_reason_is_waited_for() -> None:
+    finished, usage = (
+        saying("Yes.", usage={"prompt_tokens": 3, "completion_tokens": 1})[:-1],
+        chunk(usage={"prompt_tokens": 3, "completion_tokens": 1}),
+    )
+    parts = (sse(*finished, done=False), Pause(0.2), sse(usage, done=False), Stall())
+    async with talking_to(Answer(parts=parts)) as (_, model):
+        assert (await infer(model)).usage == Usage(input=3, output=1)
