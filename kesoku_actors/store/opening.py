@@ -113,7 +113,7 @@ def _check_path(path: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise StoreUnusable(f"the database {path} cannot be opened: {error.strerror}") from error
+        raise faults.cannot_open(path, error) from error
     if not stat.S_ISREG(kind):
         what = "a directory" if stat.S_ISDIR(kind) else "not a file"
         raise StoreUnusable(f"the database {path} cannot be opened: it is {what}; name a file in `db_path`")
@@ -131,7 +131,7 @@ def _make_or_look(path: Path) -> None:
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise StoreUnusable(f"the database {path} cannot be opened: {error.strerror}") from error
+        raise faults.cannot_open(path, error) from error
     with os.fdopen(descriptor, "rb") as file:
         check_header(path, file)
 

@@ -8,46 +8,45 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
+from kesoku_actors.store import faults
 from kesoku_actors.store.port import StoreInUse, StoreUnusable
 
 _COMMAND_CHARS: Final = 120
+_MOST_BYTES: Final = 1024
+"""More than an owner writes into its lock."""
 
 
 @contextmanager
 def owned(path: Path) -> Iterator[None]:
-    """Own the store at `path` inside. Raises `StoreInUse` naming the owner, or `StoreUnusable`."""
+    """Own the store at `path` inside. Raises `StoreInUse` naming the owner, `StoreUnusable`, or `StoreBusy`."""
     lock = path.with_name(path.name + ".lock")
-    try:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    except OSError as error:
-        raise StoreUnusable(
-            f"the database {path} cannot be opened: {error.strerror} (its lock, {lock.name})"
-        ) from error
-    with os.fdopen(descriptor, "r+", encoding="utf-8", errors="replace") as file:
+    with ExitStack() as closing:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Without O_NONBLOCK a pipe of that name would be waited for.
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+            closing.callback(os.close, descriptor)
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise StoreUnusable(f"the database {path} cannot be opened: its lock, {lock.name}, is not a file")
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n{_command()}\n".encode(errors="replace"), 0)
         except BlockingIOError:
-            pid, _, command = file.read().partition("\n")
+            pid, _, command = os.pread(descriptor, _MOST_BYTES, 0).decode(errors="replace").partition("\n")
             owner = f"process {pid} ({command.strip()})" if pid else "another process"
             raise StoreInUse(f"the database {path} is in use by {owner}; end it or name another `db_path`") from None
         except OSError as error:
-            raise StoreUnusable(
-                f"the database {path} cannot be opened: {error.strerror} (its lock, {lock.name})"
-            ) from error
-        file.truncate()
-        file.write(f"{os.getpid()}\n{_command()}\n")
-        file.flush()
+            raise faults.cannot_open(path, error, f"its lock, {lock.name}") from error
         try:
             yield
         finally:
-            file.seek(0)
-            file.truncate()
+            os.ftruncate(descriptor, 0)
 
 
 def _command() -> str:

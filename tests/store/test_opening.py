@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -132,6 +133,44 @@ def test_a_path_that_is_no_file_is_refused_in_one_line(tmp_path: Path):
             pass
         assert "\n" not in str(refused.value)
         assert refused.value.exit_code == 73
+
+
+def test_a_lock_that_is_no_file_is_refused_in_one_line(tmp_path: Path):
+    os.mkfifo(tmp_path / "k.db.lock")
+    with pytest.raises(StoreUnusable, match=r"its lock, k\.db\.lock, is not a file"), opening(tmp_path / "k.db"):
+        pass
+    assert not (tmp_path / "k.db").exists()
+
+
+def test_a_lock_that_cannot_be_written_is_told_in_one_line(tmp_path: Path):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        with pytest.raises(StoreBusy, match=r"File too large \(its lock, k\.db\.lock\).*try again"):
+            ended_in_order(tmp_path / "k.db")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_too_many_open_files_are_named(tmp_path: Path):
+    ended_in_order(tmp_path / "k.db")
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = os.open(tmp_path, os.O_RDONLY)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (used, before[1]))
+    os.close(used)
+    told = list[str]()
+    try:
+        for spare in range(8):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (used + spare, before[1]))
+            try:
+                with opening(tmp_path / "k.db"):
+                    break
+            except StoreBusy as error:
+                told.append(str(error))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert len(told) > 2
+    assert all("ulimit -n" in text for text in told)
 
 
 def test_c8_what_is_not_a_database_is_left_untouched(tmp_path: Path):
