@@ -76,7 +76,7 @@ def _nowhere(_entry: Entry) -> None:
 def _tell_first(settings: Settings, choice: Choice) -> None:
     if sys.stderr is None:
         return
-    warnings = [*settings.warnings, *(tool_warnings(settings) if choice.provider.supports_tools else ())]
+    warnings = tool_warnings(settings) if choice.provider.supports_tools else ()
     lines = [*(f"warning: {line}" for line in warnings), choice.line]
     sys.stderr.write("".join(f"kesoku-actors: {line}\n" for line in lines))
     sys.stderr.flush()

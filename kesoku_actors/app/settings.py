@@ -3,6 +3,7 @@
 * `settings_file` reads the file, `settings_lines` finds the line of a key
 * `settings_environment` adds the environment and the command line
 * `settings_decode` makes values, `settings_checks` judges what no single key can tell
+* `settings_pending` refuses, or tells of, what no part of the program keeps yet
 
 All problems are found in one run and raised together, one line each:
 `config.toml:12: agent.lm: unknown key, did you mean 'llm'?`
@@ -36,6 +37,7 @@ from kesoku_actors.app.settings_decode import Problem, decode_section, settings_
 from kesoku_actors.app.settings_environment import Composed, compose
 from kesoku_actors.app.settings_file import ConfigFile, read_config_file
 from kesoku_actors.app.settings_lines import KeyPath
+from kesoku_actors.app.settings_pending import without_effect
 from kesoku_actors.errors import ConfigError
 
 
@@ -107,7 +109,9 @@ def load_settings(
     values, problems = _decode(composed, folder)
     if problems:
         raise ConfigError("\n".join(_lines(problems, file, composed)))
-    return Settings(**values, source=None if file is None else file.path, warnings=tuple(_warnings(file, composed)))
+    idle = list(without_effect(values))
+    warnings = (*_warnings(file, composed), *_lines(idle, file, composed))
+    return Settings(**values, source=None if file is None else file.path, warnings=warnings)
 
 
 def _find(path: Path | None, home: Path | None) -> ConfigFile | None:

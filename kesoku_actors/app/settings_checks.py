@@ -18,6 +18,7 @@ from attrs import evolve, fields
 from kesoku_actors.app.sections import Discord, Workspace
 from kesoku_actors.app.settings_decode import Problem
 from kesoku_actors.app.settings_lines import KeyPath
+from kesoku_actors.app.settings_pending import refuse_discord, refuse_shell, refuse_tools
 
 Check = Callable[[Any], Iterator[Problem]]
 
@@ -42,6 +43,7 @@ def check_workspace(workspace: Workspace) -> Iterator[Problem]:
 
 def check_discord(discord: Discord) -> Iterator[Problem]:
     """Only a bot that is enabled must be complete (T4)."""
+    yield from refuse_discord(discord)
     if not discord.enabled:
         return
     if discord.bot_token is None:
@@ -55,7 +57,12 @@ def check_discord(discord: Discord) -> Iterator[Problem]:
                 )
 
 
-CHECKS: Final[Mapping[str, Check]] = {"workspace": check_workspace, "discord": check_discord}
+CHECKS: Final[Mapping[str, Check]] = {
+    "workspace": check_workspace,
+    "tools": refuse_tools,
+    "shell": refuse_shell,
+    "discord": check_discord,
+}
 """By section."""
 
 

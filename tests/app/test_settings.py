@@ -59,9 +59,53 @@ def test_the_placeholders_of_the_sample_count_as_not_set_and_one_warning_names_t
     settings = load_settings(ORIGINAL, environ={"GEMINI_API_KEY": "AIza-a-real-one"})
     assert settings.gemini.api_key == "AIza-a-real-one"
     assert settings.gemini.project_id is settings.claude.project_id is settings.discord.bot_token is None
-    [warning] = settings.warnings
+    warning = settings.warnings[0]
     assert "gemini.api_key (line 12)" in warning
     assert "discord.bot_token (line 24)" in warning
+
+
+def test_the_sample_is_told_that_its_model_is_not_there_yet() -> None:
+    assert load_settings(ORIGINAL, environ={}).warnings[1:] == (
+        f"{ORIGINAL}:7: agent.llm: there is no model 'gemini' yet; name openai, local or scripted, or auto",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[tools]\napprove = "risky"\n', "config.toml:2: tools.approve: must be 'never': "),
+        ('[tools]\n\napprove = "always"\n', "config.toml:3: tools.approve: must be 'never': "),
+        ('[shell]\nsandbox = "require"\n', "config.toml:2: shell.sandbox: cannot be kept: there is no sandbox yet"),
+        (
+            '[[discord.channels]]\nchannels = ["1"]\napprove = "risky"\n',
+            "config.toml:3: discord.channels[1].approve: must be 'never': ",
+        ),
+    ],
+)
+def test_what_promises_protection_that_is_not_there_is_refused(refuse: Refuse, text: str, told: str) -> None:
+    [problem] = refuse(text)
+    assert problem.startswith(told)
+
+
+def test_what_is_asked_for_in_vain_is_told_with_its_line(tmp_path: Path) -> None:
+    text = (
+        '[agent]\nmax_turn_tokens = 9\nmax_turn_cost = 0.5\nmax_cost_per_day = 1.0\nfailover = ["openai"]\n'
+        '[tools]\nmodules = ["mine"]\n[discord]\nenabled = true\n'
+    )
+    warnings = accept(tmp_path, text, {"DISCORD_TOKEN": "token"}).warnings
+    assert [warning.removeprefix(f"{tmp_path}/").split(" yet")[0] for warning in warnings] == [
+        "config.toml:2: agent.max_turn_tokens: has no effect",
+        "config.toml:3: agent.max_turn_cost: has no effect",
+        "config.toml:4: agent.max_cost_per_day: has no effect",
+        "config.toml:5: agent.failover: has no effect",
+        "config.toml:7: tools.modules: has no effect",
+        "config.toml:9: discord.enabled: has no effect",
+    ]
+
+
+def test_protection_that_is_not_asked_for_is_nothing_to_tell(tmp_path: Path) -> None:
+    text = '[tools]\napprove = "never"\n[shell]\nsandbox = "auto"\nnetwork = true\n'
+    assert accept(tmp_path, text).warnings == accept(tmp_path, "").warnings == ()
 
 
 def test_all_problems_come_together_each_with_line_key_and_remedy(refuse: Refuse) -> None:
@@ -329,7 +373,7 @@ def test_every_setting_reaches_its_value(tmp_path: Path) -> None:
     settings = accept(
         tmp_path,
         '[agent]\nbusy_mode = "queue"\nmax_turn_seconds = 5\n'
-        '[[discord.channels]]\nchannels = ["1"]\nbusy_mode = "steer"\napprove = "risky"\n'
+        '[[discord.channels]]\nchannels = ["1"]\nbusy_mode = "steer"\napprove = "never"\n'
         '[prices."a/b"]\ninput = 1\noutput = 2.5\n',
     )
     assert settings.agent.busy_mode is BusyMode.QUEUE
