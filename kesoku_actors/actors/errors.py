@@ -26,12 +26,15 @@ class ActorError(Fault):
 class ActorStopped(ActorError):
     """The actor ended before it answered, or its mailbox is closed because nobody will start it again.
 
-    Whether the message had an effect is unknown when the actor had taken it.
+    Whether the message had an effect is unknown when the actor had taken it. With `for_good` nobody had taken it, and
+    asking again is in vain.
     """
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"actor {name!r} has stopped and did not answer; ask again once it is running")
+    def __init__(self, name: str, *, for_good: bool = False) -> None:
+        advice = "it will not run again" if for_good else "ask again once it is running"
+        super().__init__(f"actor {name!r} has stopped and did not answer; {advice}")
         self.name = name
+        self.for_good = for_good
 
 
 class MailboxFull(ActorError):

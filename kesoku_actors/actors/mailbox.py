@@ -66,7 +66,7 @@ class Mailbox(Generic[M]):
         Raises `trio.WouldBlock` when there is no room, `ActorStopped` when nobody will read it.
         """
         if self._closed:
-            raise ActorStopped(self.name)
+            raise ActorStopped(self.name, for_good=True)
         self._send.send_nowait(item)
         self._waiting_since.append(trio.current_time())
 
@@ -109,4 +109,4 @@ class Mailbox(Generic[M]):
                 return
             self._waiting_since.popleft()
             if isinstance(item, Letter):
-                item.settle(None, ActorStopped(self.name))
+                item.settle(None, ActorStopped(self.name, for_good=True))

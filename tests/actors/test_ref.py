@@ -282,13 +282,30 @@ async def test_letter_may_be_passed_on_as_a_message(capacity: int, nursery: trio
     assert sorted(answers) == [1, 2, 3, 4, 5, 6]
 
 
+async def test_asker_of_an_actor_that_crashes_may_ask_the_next_life() -> None:
+    probe = Probe("phoenix")
+    async with running(probe.spec()):
+
+        async def ask() -> None:
+            with pytest.raises(ActorStopped) as told:
+                await probe.ref.ask(Keep())
+            assert not told.value.for_good
+            assert await probe.ref.ask(Echo("again")) == "again"
+
+        async with trio.open_nursery() as asking:
+            asking.start_soon(ask)
+            await wait_all_tasks_blocked()
+            await probe.crash()
+
+
 async def test_senders_to_an_actor_gone_for_good_get_actor_stopped() -> None:
     probe = Probe("once")
     async with running(probe.spec(restart=Restart.TEMPORARY)):
         await probe.finish()
         await wait_all_tasks_blocked()
-        with pytest.raises(ActorStopped, match="once"):
+        with pytest.raises(ActorStopped, match="will not run again") as told:
             await probe.ref.ask(Echo(1))
+        assert told.value.for_good
         with pytest.raises(ActorStopped):
             await probe.ref.tell(Echo(1))
         with pytest.raises(ActorStopped):
