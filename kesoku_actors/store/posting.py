@@ -138,6 +138,8 @@ def _posted_before(tx: Transaction, command: Post) -> Posted | Gone | PostRefuse
         row = tx.first("SELECT message_id FROM seen WHERE chatbot_id = ? AND external_id = ?", key)
     if row is None:
         return None
+    if inbound.external_id is None and row[0] is None:
+        return PostRefused(max_waiting=tx.rules.max_waiting)
     message = None if row[0] is None else tx.get(row[0])
     return Posted(message=message, is_new=False) if message else Gone(external_id=inbound.external_id or command.id)
 

@@ -99,6 +99,16 @@ async def test_c10_the_same_post_sent_again_is_stored_once(tmp_path: Path):
         assert again == Posted(message=first.message, is_new=False)
 
 
+async def test_c10_a_refused_post_sent_again_is_refused_again_and_told_once(tmp_path: Path):
+    async with living(tmp_path / "k.db", rules=Rules(max_waiting=1)) as home:
+        waiting = await home.say()
+        post = Post(id="p", inbound=inbound())
+        first = await home.store.post(post)
+        assert await home.store.withdraw(WithdrawMessage(message_id=waiting.id))
+        assert await home.store.post(post) == first == PostRefused(max_waiting=1)
+        assert len(await home.reader.leaving(ROOM)) == 1
+
+
 async def test_m6_racing_first_messages_make_one_session(tmp_path: Path):
     async with living(tmp_path / "k.db") as home:
         sessions: set[str] = set()
