@@ -7,6 +7,7 @@ committed reaches every listener through the broadcaster. An adapter needs nothi
 from __future__ import annotations
 
 from contextlib import aclosing
+from functools import partial
 
 from attrs import define, frozen
 
@@ -55,6 +56,7 @@ from kesoku_actors.store import (
     TooEarly,
     WithdrawMessage,
 )
+from kesoku_actors.store.again import until_known
 
 
 @frozen(kw_only=True)
@@ -70,7 +72,11 @@ class GatewayStatistics:
 
 @define(eq=False)
 class Gateway:
-    """Client functions of the gateway. Every method may raise a `StoreFault`; none is half done then."""
+    """Client functions of the gateway. None is ever half done.
+
+    A command that raises a `StoreFault` did nothing. One that raises `ActorStopped`, because the store ended with it in
+    hand, is done or not: what is stored tells (C10). `post` alone sends again until it knows.
+    """
 
     store: Store
     subscriptions: Subscriptions
@@ -89,8 +95,12 @@ class Gateway:
     # messages
 
     async def post(self, inbound: Inbound) -> PostReply:
-        """Store what an adapter decoded; accepted when this returns `Posted` (C1). Safe to repeat by external id."""
-        reply = await self.store.post(Post(id=self.world.ids(), inbound=inbound))
+        """Store what an adapter decoded; accepted when this returns `Posted` (C1). Safe to repeat by external id.
+
+        Goes on through restarts of the store; raises `ActorStopped` when it is gone for good.
+        """
+        command = Post(id=self.world.ids(), inbound=inbound)
+        reply = await until_known(partial(self.store.post, command), self.log, "post")
         if isinstance(reply, Posted) and not reply.is_new and reply.message.waits:
             self.unattended.call(reply.message.session_id)  # announced again (M5)
         return reply

@@ -1,8 +1,11 @@
-"""Sending to the store until it answers: a lost reply is *unknown*, so the same command is sent again (C10)."""
+"""Sending to the store until it answers: a lost reply is *unknown*, so the same command is sent again (C10).
+
+Only for commands that may be sent twice. Other faults are raised: damage ends the process (C8).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeVar
 
 import trio
@@ -18,15 +21,39 @@ LONGEST_PAUSE_S = 2.0
 
 
 async def until_answered(send: Callable[[], Awaitable[T]], log: Logger, what: str) -> T:
-    """Return the store's answer, however often the store restarts or is busy meanwhile.
-
-    Only for commands that may be sent twice. Other faults are raised: damage ends the process (C8).
-    """
-    pause_s = FIRST_PAUSE_S
-    while True:
+    """Return the store's answer, however often the store restarts or is busy meanwhile."""
+    for pause_s in _pauses():
         try:
             return await send()
         except (ActorStopped, AskTimeout, StoreBusy) as error:
-            log.warning("the store did not answer, sending again", what=what, error=str(error))
-            await trio.sleep(pause_s)
-            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            await _pause(pause_s, log, what, error)
+    raise AssertionError("pauses do not end")
+
+
+async def until_known(send: Callable[[], Awaitable[T]], log: Logger, what: str) -> T:
+    """Return the store's answer, however often the store restarts; for an asker who would rather hear that it is busy.
+
+    Raises `StoreBusy`, and `ActorStopped` when the store is gone for good.
+    """
+    for pause_s in _pauses():
+        try:
+            return await send()
+        except AskTimeout as error:
+            await _pause(pause_s, log, what, error)
+        except ActorStopped as error:
+            if error.for_good:
+                raise
+            await _pause(pause_s, log, what, error)
+    raise AssertionError("pauses do not end")
+
+
+def _pauses() -> Iterator[float]:
+    pause_s = FIRST_PAUSE_S
+    while True:
+        yield pause_s
+        pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+
+async def _pause(pause_s: float, log: Logger, what: str, error: Exception) -> None:
+    log.warning("the store did not answer, sending again", what=what, error=str(error))
+    await trio.sleep(pause_s)
