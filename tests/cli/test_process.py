@@ -106,6 +106,13 @@ def test_ctrl_c_while_the_prompt_is_read_is_quiet(environ: dict[str, str]) -> No
     assert (process.returncode, output, errors) == (130, b"", b"")
 
 
+def test_a_chat_tells_each_warning_once(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text('[agent]\nllm = "scripted"\nmax_turn_cost = 0.5\n')
+    code, _, errors = shell("$K chat -c config.toml hello")
+    assert code == 0
+    assert errors.count("agent.max_turn_cost: has no effect yet") == 1
+
+
 def test_without_any_writable_home_init_is_one_line(shell: Shell) -> None:
     code, _, errors = shell("$K init", HOME="/proc/none", XDG_DATA_HOME="/proc/none")
     assert code == 73

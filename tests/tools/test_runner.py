@@ -407,6 +407,15 @@ async def test_whatever_a_tool_raises_is_an_error_and_no_crash(autojump_clock, r
     assert made.outcome("b").outcome is Outcome.OK
 
 
+@pytest.fixture
+def heeds_ctrl_c():
+    """Python's own handler, also where the tests run with the signal ignored, as a shell's background job does."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeds_ctrl_c")
 def test_a_ctrl_c_while_a_tool_works_is_not_the_tools():
     outcomes: list[Outcome] = []
 
