@@ -49,9 +49,15 @@ class _Call:
 
     id: str = ""
     name: str = ""
-    arguments: str = ""
+    pieces: list[str] = field(factory=list)
+    """Of its arguments."""
     beside: dict[str, Any] = field(factory=dict)
     """What the server sent beside the known fields; goes back unchanged (M4)."""
+
+    @property
+    def arguments(self) -> str:
+        """Its arguments, as far as they came."""
+        return "".join(self.pieces)
 
 
 class ChatStream:
@@ -166,7 +172,7 @@ class ChatStream:
         call = self._place_of(index if isinstance(index, int) else None, call_id, name)
         call.id = call.id or call_id
         call.name = call.name or name
-        call.arguments += arguments or ""
+        call.pieces.append(arguments or "")
         call.beside |= {key: value for key, value in part.items() if key not in _CALL_KEYS}
 
     def _place_of(self, index: int | None, call_id: str, name: str) -> _Call:

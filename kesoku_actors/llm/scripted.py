@@ -43,6 +43,7 @@ from kesoku_actors.protocol import DeltaKind, Role, Type, Usage, make_converter
 DEMO: Final = Path(__file__).with_name("scenarios") / "demo.toml"
 """A scenario to show: two parallel shell commands, then an answer."""
 
+_WORDS_IN_A_ROW: Final = 256
 AT_THE_END: Final = "This scripted model has played its whole scenario and has nothing more to say."
 
 
@@ -234,9 +235,11 @@ class ScriptedModel:
 
 
 async def _stream(kind: DeltaKind, text: str, word_delay_s: float, emit: Emit) -> None:
-    for word in re.findall(r"\s*\S+\s*|\s+", text):
+    for number, word in enumerate(re.findall(r"\s*\S+\s*|\s+", text), 1):
         if word_delay_s > 0:
             await trio.sleep(word_delay_s)
+        elif number % _WORDS_IN_A_ROW == 0:  # a book said at once still lets others run, and can be stopped
+            await trio.lowlevel.checkpoint()
         emit(Piece(kind=kind, text=word))
 
 

@@ -123,11 +123,17 @@ class Prompting:
 
 @frozen(kw_only=True)
 class Inferring:
-    """The model speaks: thought, interruptible. `text` is what it streamed so far."""
+    """The model speaks: thought, interruptible."""
 
     turn: Turn
     ticket: int
-    text: str = ""
+    pieces: tuple[str, ...] = ()
+    """What it streamed so far, as `with_piece` puts it together."""
+
+    @property
+    def text(self) -> str:
+        """What it streamed so far."""
+        return "".join(self.pieces)
 
 
 @frozen(kw_only=True)
@@ -216,6 +222,19 @@ def enter(state: State, phase: Phase, ticket: int | None = None) -> State:
 def know(state: State, session: Session) -> State:
     """Return the machine knowing this of its session."""
     return State(key=state.key, limits=state.limits, session=session, phase=state.phase, ticket=state.ticket)
+
+
+def with_piece(pieces: tuple[str, ...], piece: str) -> tuple[str, ...]:
+    """Return the pieces with one more at their end.
+
+    Each piece is longer than the next, so there are few, and a text that comes word by word costs about its length:
+    neither the text nor a list of its words is copied for every word.
+    """
+    kept = len(pieces)
+    while kept and len(pieces[kept - 1]) <= len(piece):
+        kept -= 1
+        piece = pieces[kept] + piece
+    return (*pieces[:kept], piece)
 
 
 def tag(state: State, ticket: int) -> str:

@@ -33,6 +33,7 @@ from kesoku_actors.session.turn_state import (
     know,
     spend,
     tag,
+    with_piece,
 )
 
 
@@ -49,8 +50,8 @@ def prompted(state: State, phase: Prompting, event: v.PromptBuilt) -> Transition
 
 def streamed(state: State, phase: Inferring, event: v.ModelDelta) -> Transition:
     """Remember streamed text in case it is all there will be (I2)."""
-    text = phase.text + event.text
-    return enter(state, Inferring(turn=phase.turn, ticket=phase.ticket, text=text)), ()
+    pieces = with_piece(phase.pieces, event.text)
+    return enter(state, Inferring(turn=phase.turn, ticket=phase.ticket, pieces=pieces)), ()
 
 
 def replied(state: State, phase: Inferring, event: v.ModelFinished) -> Transition:

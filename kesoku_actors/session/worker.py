@@ -86,10 +86,18 @@ class WorkerEnd:
 
 
 @define(eq=False)
+class _Streamed:
+    """Pieces of one inference that came in a row, and become one event when it is taken."""
+
+    ticket: int
+    pieces: list[str]
+
+
+@define(eq=False)
 class Inlet:
     """The worker's face toward the gateway (its latch) and the tools (its sink): one queue, one wake-up."""
 
-    events: deque[v.Event] = field(factory=deque)
+    events: deque[v.Event | _Streamed] = field(factory=deque)
     wake: trio.Event = field(factory=trio.Event)
     files: Bell = field(factory=Bell)
     budget: tuple[float, v.Event] | None = None
@@ -100,6 +108,15 @@ class Inlet:
         self.events.append(event)
         self.wake.set()
 
+    def stream(self, ticket: int, text: str) -> None:
+        """Queue a piece of an answer; what nobody has taken of it yet stays one event, however many words it has."""
+        last = self.events[-1] if self.events else None
+        if isinstance(last, _Streamed) and last.ticket == ticket:
+            last.pieces.append(text)
+        else:
+            self.events.append(_Streamed(ticket, [text]))
+            self.wake.set()
+
     async def next(self) -> v.Event:
         """Wait for the next event; the end of the turn's time is one."""
         if not self.events:
@@ -107,7 +124,8 @@ class Inlet:
             with trio.move_on_at(self.budget[0] if self.budget else math.inf):
                 await self.wake.wait()
         if self.events or self.budget is None:
-            return self.events.popleft()
+            event = self.events.popleft()
+            return v.ModelDelta(event.ticket, "".join(event.pieces)) if isinstance(event, _Streamed) else event
         (_, spent), self.budget = self.budget, None
         return spent
 
@@ -312,7 +330,7 @@ class Hands:
             offsets[piece.kind] += len(piece.text)
             parts.gateway.hint(delta, self.channel)
             if piece.kind is DeltaKind.TEXT:
-                self.inlet.put(v.ModelDelta(effect.ticket, whole_text(piece.text)))
+                self.inlet.stream(effect.ticket, whole_text(piece.text))
 
         def spent() -> float:
             return max(0.0, parts.world.clock.monotonic() - begun)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import get_args
 
 import pytest
 from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kesoku_actors.llm.port import CallRequest, Finish, Remedy, Reply
 from kesoku_actors.protocol import (
@@ -24,6 +27,7 @@ from kesoku_actors.protocol import (
 from kesoku_actors.session import turn_state
 from kesoku_actors.session import vocabulary as v
 from kesoku_actors.session.turn import TRANSITIONS, Misfit, TurnLimits, begin, step
+from kesoku_actors.session.turn_state import with_piece
 from kesoku_actors.store.port import (
     Registered,
     ResultMode,
@@ -290,3 +294,12 @@ def test_ids_forgotten_never_let_a_turn_interrupt_itself() -> None:
 def test_a_state_is_a_value() -> None:
     state = thinking().state
     assert evolve(state) == state
+
+
+@given(st.lists(st.text(max_size=4), max_size=60))
+def test_streamed_text_is_whole_however_it_was_cut(texts: list[str]) -> None:
+    pieces: tuple[str, ...] = ()
+    for text in texts:
+        pieces = with_piece(pieces, text)
+    assert "".join(pieces) == "".join(texts)
+    assert all(len(one) > len(next_one) for one, next_one in pairwise(pieces))
