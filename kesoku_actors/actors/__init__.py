@@ -46,7 +46,7 @@ from .leaves import has_leaf, is_ordinary, leaves
 from .letter import Letter
 from .mailbox import Mailbox
 from .ref import Ref
-from .registry import Entry, Registration, Registry
+from .registry import Entry, Registry
 from .spec import ChildSpec, DynamicSpec, Restart, Strategy, SupervisorSpec
 from .statistics import ChildStatistics, Kind, MailboxStatistics, Phase
 from .strategy import Ending
@@ -76,7 +76,6 @@ __all__ = [
     "NameUnknown",
     "Phase",
     "Ref",
-    "Registration",
     "Registry",
     "Restart",
     "StartFailed",
