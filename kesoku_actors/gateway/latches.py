@@ -34,7 +34,7 @@ class Latch(Protocol):
         """The busy mode of the session's channel is this one now."""
 
     def approval_answered(self, call_id: str, approved: bool) -> None:
-        """A person decided about a waiting call (T7)."""
+        """A person decided about a waiting call (T7): the call's state is stored, who has it in hand acts on it."""
 
 
 @define(eq=False)

@@ -303,7 +303,12 @@ class SettleAttachment:
 
 @frozen(kw_only=True)
 class AnswerApproval:
-    """Approve or deny a waiting call (T7). Answer: the call's state after it and who decided."""
+    """Approve or deny a waiting call (T7). Answer: the call's state after it and who decided.
+
+    It is stored who decided and how: a denied call is `settled`, its outcome staged like any other; an approved one is
+    `committed` again and may start, after a restart without being asked about again. Who has the call in hand hears of
+    it by `Publication.approvals`.
+    """
 
     call_id: str
     approved: bool
@@ -398,7 +403,11 @@ class CallStarted:
 
 @frozen(kw_only=True)
 class CallWaiting:
-    """The call waits for approval until `expires` (UTC seconds). Answer: whether the state changed."""
+    """The call waits for approval until `expires` (UTC seconds). Answer: whether the state changed.
+
+    Whether a call needs approval is decided where tools run (T1), as is what becomes of one that nobody answered in
+    time: the store keeps `expires` and acts on nothing. None of the tools there are asks, so no call waits yet.
+    """
 
     call_id: str
     expires: float
@@ -516,6 +525,6 @@ class Publication:
     """Stops requested, forced or ended by it, as they are now."""
     modes: tuple[tuple[Channel, BusyMode], ...] = ()
     approvals: tuple[tuple[str, str, bool], ...] = ()
-    """(call id, session id, approved) decided by it."""
+    """(call id, session id, approved) decided by it (T7); a hint, for the calls' states are stored."""
     closed: tuple[str, ...] = ()
     """Sessions whose clear began with it (M7)."""
