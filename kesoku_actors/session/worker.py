@@ -147,7 +147,7 @@ class Inlet:
         self.put(v.ModeSwitched(mode))
 
     def approval_answered(self, call_id: str, approved: bool) -> None:
-        """Nothing to do here: the tool actor starts or settles the call and says so."""
+        """Nothing to do: the decision is stored (T7), and no tool asks for one yet."""
 
     def tool(self, event: ToolEvent) -> None:
         match event:
