@@ -1,0 +1,44 @@
+"""Histories kept between the turns of a session: the next turn reads what the store has, without reading it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trio.testing import MockClock
+
+from kesoku_actors.gateway import Gateway, Latches
+from kesoku_actors.llm.scripted import Say
+from kesoku_actors.protocol import Role, Status
+from kesoku_actors.session import Histories, History
+
+from .house import at_home, texts
+
+
+async def test_what_others_change_between_two_turns_is_in_the_next_prompt(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with at_home(tmp_path, [(Say(text="One."),), (Say(text="Two."),)]) as home:
+        first = await home.ended(await home.say("Count."))
+        (answer,) = [row for row in await home.rows(first.session_id) if row.role is Role.ASSISTANT]
+        assert await home.gateway.delivered(answer.id)
+        await home.ended(await home.say("Go on."))
+        history = home.model.requests[-1].history
+        assert texts(history) == ["Count.", "One.", "Go on."]
+        assert history[1].status is Status.DELIVERED
+
+
+async def test_the_session_used_longest_ago_is_forgotten_first(tmp_path: Path, autojump_clock: MockClock) -> None:
+    async with at_home(tmp_path) as home:
+        await _leaves_only_the_last(home.gateway, Histories(Latches(), max_sessions=1))
+        await _leaves_only_the_last(home.gateway, Histories(Latches(), max_sessions=0), left=0)
+
+
+async def _leaves_only_the_last(gateway: Gateway, histories: Histories, left: int = 1) -> None:
+    taken: dict[str, History] = {}
+    for session_id in ("a", "b"):
+        taken[session_id] = await histories.take(gateway, session_id)
+    for session_id, history in taken.items():
+        histories.leave(session_id, history)
+    assert list(histories.latches.keepers) == ["b"][:left]
+    assert (await histories.take(gateway, "a")) is not taken["a"]
+    assert ((await histories.take(gateway, "b")) is taken["b"]) is bool(left)
