@@ -130,5 +130,5 @@ class GroupWriter:
     async def post(self, session: str, role: str, content: str) -> None:
         """Return when the row is committed."""
         done = trio.Event()
-        self._send.send_nowait(((session, role, content), done))
+        await self._send.send(((session, role, content), done))
         await done.wait()

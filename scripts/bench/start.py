@@ -60,7 +60,7 @@ def rows() -> list[Row]:
     return [
         row(
             18,
-            "start to ready / import trio, apsw, attrs, cattrs",
+            "start to ready / imports of trio, apsw, attrs",
             limit=1.8,
             ours=[child.processor_s for child in ours],
             floor=[child.processor_s for child in floor],

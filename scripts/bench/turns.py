@@ -1,8 +1,8 @@
 """Goals 6, 7, 11, 12: durable turns through the whole tree, against the bare loop over one table.
 
 Costs are CPU seconds of the process, all threads; both sides wait for the same disk. One warm turn after the other in
-sessions of a few dozen messages (6, 7), then a turn of a thousand sessions at once (11), ten thousand with `--long`,
-and five turns each of a hundred sessions, of which none may fail (12).
+sessions of a few dozen messages (6, 7), then a turn of a thousand sessions at once (11), whose floor commits in groups
+too, ten thousand with `--long`, and five turns each of a hundred sessions, of which none may fail (12).
 Run `python -m scripts.bench.turns` in the root of the repository.
 """
 
@@ -19,7 +19,7 @@ import trio
 from kesoku_actors.protocol import Role
 from kesoku_actors.store import Durability
 from scripts.bench.daemon import ANSWER, TEXT, Daemon, channel, in_both, look, running
-from scripts.bench.floors import BareStore, BareTalk, bare_store
+from scripts.bench.floors import BareStore, BareTalk, GroupWriter, bare_store
 from scripts.bench.folders import folder
 from scripts.bench.report import Row, row, show
 
@@ -81,12 +81,20 @@ async def _one_by_one(daemon: Daemon, floor: BareStore, turns: int, costs: Costs
 
 async def _at_once(daemon: Daemon, floor: BareStore, sessions: int, prefix: str) -> tuple[float, float]:
     """Return the cost of a turn of each of so many new sessions: ours, the floor's."""
-    talks = [bare_talk(floor, f"{prefix} {number}") for number in range(sessions)]
+    writer, model = GroupWriter(floor), _bare_model(0)
+
+    async def turn(session: str) -> None:
+        await writer.post(session, "user", TEXT)
+        answer, _calls = await model([TEXT])
+        await writer.post(session, "assistant", answer)
 
     async def bare() -> None:
         async with trio.open_nursery() as nursery:
-            for talk in talks:
-                nursery.start_soon(talk.turn, TEXT)
+            nursery.start_soon(writer.run)
+            async with trio.open_nursery() as talks:
+                for number in range(sessions):
+                    talks.start_soon(turn, f"{prefix} {number}")
+            nursery.cancel_scope.cancel()
 
     async def ours() -> None:
         await daemon.turns_at_once([channel(f"{prefix} {number}") for number in range(sessions)])
