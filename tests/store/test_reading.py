@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,6 +23,8 @@ from kesoku_actors.store import (
     Inline,
     Publication,
     StoreBusy,
+    StoreDamaged,
+    StoreFault,
     StoreOptions,
     StoreUnusable,
     Threaded,
@@ -210,6 +214,67 @@ async def test_c6_a_reader_alone_owns_nothing_and_makes_nothing(tmp_path: Path):
     alone = open_reader(StoreOptions(path=path))
     assert await alone.message(message.id) == message
     await alone.close()
+
+
+async def not_read(path: Path, fault: type[StoreFault], match: str) -> None:
+    """Look that a reader refuses the database and leaves its folder as it was."""
+    before = {file.name: file.read_bytes() for file in path.parent.iterdir()}
+    reader = open_reader(StoreOptions(path=path, retry_s=()))
+    with pytest.raises(fault, match=match):
+        await reader.head()
+    await reader.close()
+    assert {file.name: file.read_bytes() for file in path.parent.iterdir()} == before
+
+
+async def test_c6_a_reader_of_a_database_not_made_yet_is_told_to_try_again(tmp_path: Path):
+    path = tmp_path / "k.db"
+    path.touch()
+    await not_read(path, StoreBusy, "being created")
+    with closing(apsw.Connection(str(path))) as half_made:
+        half_made.pragma("journal_mode", "wal")
+    await not_read(path, StoreBusy, "being created")
+
+
+async def test_c8_a_reader_refuses_what_an_owner_refuses_and_makes_nothing_beside_it(tmp_path: Path):
+    path = tmp_path / "k.db"
+    async with living(path) as home:
+        await home.say()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:50])
+    await not_read(path, StoreDamaged, "is not a database")
+    path.write_bytes(whole[:20_000])
+    await not_read(path, StoreDamaged, "20000 bytes of")
+    path.write_bytes(whole[:60] + (99).to_bytes(4, "big") + whole[64:])
+    await not_read(path, StoreDamaged, "schema 99")
+    path.unlink()
+    with closing(apsw.Connection(str(path))) as foreign:
+        foreign.pragma("journal_mode", "wal")
+        foreign.execute("CREATE TABLE theirs (a)")
+    await not_read(path, StoreDamaged, "of another program")
+
+
+async def test_c6_a_reader_beside_a_stray_journal_tells_who_puts_it_in_order(tmp_path: Path):
+    path = tmp_path / "k.db"
+    async with living(path) as home:
+        message = await home.say()
+    path.with_name("k.db-journal").write_bytes(b"xx")
+    await not_read(path, StoreBusy, "half written")
+    async with living(path) as home:
+        assert await home.reader.message(message.id) == message
+
+
+async def test_c6_a_reader_of_a_read_only_disk_makes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "a folder?%20" / "k.db"
+    path.parent.mkdir()
+    async with living(path) as home:
+        message = await home.say()
+    before = sorted(path.parent.iterdir())
+    # Root may write everywhere: what it is told of the folder stands for a disk that is mounted read-only.
+    monkeypatch.setattr(os, "access", lambda _path, mode: mode != os.W_OK)
+    reader = open_reader(StoreOptions(path=path))
+    assert await reader.message(message.id) == message
+    assert sorted(path.parent.iterdir()) == before
+    await reader.close()
 
 
 @define(eq=False)
