@@ -38,6 +38,7 @@ from cattrs.v import format_exception
 from kesoku_actors.errors import ConfigError
 from kesoku_actors.llm.classify import REMEDY
 from kesoku_actors.llm.port import CallRequest, Emit, Finish, Limits, Piece, ProviderError, Remedy, Reply, Request
+from kesoku_actors.llm.wellformed import well_formed
 from kesoku_actors.protocol import DeltaKind, Role, Type, Usage, make_converter
 
 DEMO: Final = Path(__file__).with_name("scenarios") / "demo.toml"
@@ -281,6 +282,8 @@ def _make_converter() -> Converter:
             raise ValueError(f"a move has exactly one of the keys {', '.join(_VERBS)}")
         wanted, filled = _VERBS[verbs[0]]
         value, rest = data[verbs[0]], {key: data[key] for key in data if key != verbs[0]}
+        if wanted is Call:
+            _check_arguments(rest.get("arguments"))
         if filled is not None:
             return converter.structure({filled: value, **rest}, wanted)
         if wanted is not Spend:
@@ -294,6 +297,15 @@ def _make_converter() -> Converter:
     converter.register_structure_hook_func(lambda wanted: wanted == Move, structure_move)
     converter.register_structure_hook(Any, lambda value, _wanted: value)
     return converter
+
+
+def _check_arguments(arguments: object) -> None:
+    """Raise `ValueError` naming the argument that no model can send: TOML has dates, and numbers that are none."""
+    for key, value in arguments.items() if isinstance(arguments, Mapping) else ():
+        try:
+            well_formed(value)
+        except ValueError as error:
+            raise ValueError(f"the argument {key} cannot be sent: {error}") from None
 
 
 def _problem(error: BaseException, wanted: type | None) -> str:

@@ -49,7 +49,7 @@ class TextJoiner:
 
 
 def well_formed(value: Any, depth: int = 0) -> Any:
-    """Return JSON data with its texts made whole. Raises `ValueError` for numbers that are none and deep nesting."""
+    """Return JSON data with its texts made whole. Raises `ValueError` for what is none and for deep nesting."""
     if depth > DEEPEST:
         raise ValueError(f"nested deeper than {DEEPEST} levels")
     match value:
@@ -57,12 +57,20 @@ def well_formed(value: Any, depth: int = 0) -> Any:
             return whole_text(value)
         case float() if value - value != 0:
             raise ValueError(f"{value} is no JSON number")
-        case dict():
-            return {whole_text(key): well_formed(part, depth + 1) for key, part in value.items()}
-        case list():
+        case None | bool() | int() | float():
+            return value
+        case Mapping():
+            return {_key(key): well_formed(part, depth + 1) for key, part in value.items()}
+        case list() | tuple():
             return [well_formed(part, depth + 1) for part in value]
         case _:
-            return value
+            raise ValueError(f"a {type(value).__name__} is no JSON value")
+
+
+def _key(key: object) -> str:
+    if not isinstance(key, str):
+        raise ValueError(f"a {type(key).__name__} is no JSON key")
+    return whole_text(key)
 
 
 def read_object(text: str) -> dict[str, Any] | None:

@@ -169,6 +169,8 @@ def test_a_file_gives_the_same_scenario_as_values(tmp_path: Path) -> None:
         ("inferences = [[{ stall = 3 }]]", "stall is true or absent"),
         ('inferences = [[{ end = "later" }]]', "expected one of stop, calls"),
         ("inferences = [[{ spend = { inputs = 3 } }]]", "inputs"),
+        ('inferences = [[{ call = "a", arguments = { day = 1979-05-27 } }]]', "the argument day cannot be sent"),
+        ('inferences = [[{ call = "a", arguments = { b = [nan] } }]]', "the argument b cannot be sent: nan is no JSON"),
         ("inferences = [", "not TOML"),
     ],
 )

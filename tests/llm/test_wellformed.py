@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from itertools import pairwise
 
@@ -85,9 +86,12 @@ def test_a_reply_of_any_provider_can_be_stored_whole() -> None:
     assert whole_reply(whole) == whole
 
 
-def test_a_call_with_arguments_that_cannot_be_kept_is_invalid_and_the_native_content_is_left_out() -> None:
-    call = CallRequest(name="shell", arguments={"n": float("nan")})
-    reply = Reply(provider="p", model="m", calls=(call, evolve(call, arguments={"n": 1})), native={"n": float("inf")})
+@pytest.mark.parametrize("value", [float("nan"), datetime.date(1979, 5, 27), {1: "a"}, b"a", {"a"}, [object()]])
+def test_a_call_with_arguments_that_cannot_be_kept_is_invalid_and_the_native_content_is_left_out(
+    value: object,
+) -> None:
+    call = CallRequest(name="shell", arguments={"n": value})
+    reply = Reply(provider="p", model="m", calls=(call, evolve(call, arguments={"n": 1})), native={"n": value})
     bad, good = whole_reply(reply).calls
     assert (bad.arguments, good.arguments) == ({}, {"n": 1})
     assert good.invalid is None
