@@ -16,7 +16,7 @@ import logging
 import re
 import traceback
 from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -141,14 +141,19 @@ def stream_sink(stream: TextIO, *, mask: Mask, environ: Mapping[str, str], ambie
         if ambient is not None:
             entry = evolve(entry, fields={**ambient.get(_NOTHING), **entry.fields})
         line = render_line(entry, mask, coloured=coloured) if readable else render_json(entry, mask)
-        try:
-            # A lone surrogate becomes \udcXX, which is also how JSON spells it.
-            stream.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
-            stream.flush()
-        except (OSError, ValueError):  # ValueError: the stream was closed
-            return
+        # A lone surrogate becomes \udcXX, which is also how JSON spells it.
+        write_if_open(stream, line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
     return sink
+
+
+def write_if_open(stream: TextIO | None, text: str) -> None:
+    """Write and flush what may be lost: nothing happens when the stream is absent, closed, full or read by nobody."""
+    if stream is None:
+        return
+    with suppress(OSError, ValueError):  # ValueError: the stream was closed
+        stream.write(text)
+        stream.flush()
 
 
 @contextmanager

@@ -32,6 +32,7 @@ from kesoku_actors.app.chat_sessions import channel_of
 from kesoku_actors.app.config_context import use_settings
 from kesoku_actors.app.house import House, build_house
 from kesoku_actors.app.interrupts import Interrupts
+from kesoku_actors.app.locations import Unwritable
 from kesoku_actors.app.plan import plan_run
 from kesoku_actors.app.prelude import Prelude, most_telling, prepare, stderr_log, warm
 from kesoku_actors.app.signals import WINDOW_CHANGED, signals_to
@@ -57,6 +58,8 @@ def run_chat(request: ChatRequest) -> int:
             outcome = trio.run(_chat, request, prelude, view)
         except SystemFailed as failed:
             raise most_telling(failed) from failed
+    if outcome is not None and outcome.gone is not None and not outcome.reader_left:
+        raise Unwritable(outcome.gone)
     return EXIT_CODES[outcome.state] if outcome is not None else EXIT_CODES[ChatState.STOPPED]
 
 

@@ -16,7 +16,7 @@ from kesoku_actors.clock import World, real_world
 from kesoku_actors.errors import KesokuError
 from kesoku_actors.llm.port import Provider
 from kesoku_actors.llm.registry import Choice, ProviderRegistry
-from kesoku_actors.log import ERROR, WARNING, Entry, Logger, Sink, mask_secrets, stream_sink
+from kesoku_actors.log import ERROR, WARNING, Entry, Logger, Sink, mask_secrets, stream_sink, write_if_open
 
 
 @frozen(kw_only=True)
@@ -31,8 +31,13 @@ class Prelude:
     """The model that answers."""
 
     def log_actors(self, event: str, /, **fields: object) -> None:
-        """Log what the actor kernel says."""
-        self.log.debug(event, **fields)
+        """Log what the actor kernel says; what crashed is told, unless the program ends with it as its own error."""
+        match fields:
+            case {"path": path, "error": BaseException() as error} if not has_leaf(error, HOPELESS):
+                causes = [" ".join(f"{type(leaf).__name__}: {leaf}".split()) for leaf in leaves(error)]
+                self.log.error("a part of the program crashed", path=path, error="; ".join(causes))
+            case _:
+                self.log.debug(event, **fields)
 
 
 def prepare(settings: Settings, sink: Sink, level: int) -> Prelude:
@@ -74,9 +79,6 @@ def _nowhere(_entry: Entry) -> None:
 
 
 def _tell_first(settings: Settings, choice: Choice) -> None:
-    if sys.stderr is None:
-        return
     warnings = tool_warnings(settings) if choice.provider.supports_tools else ()
     lines = [*(f"warning: {line}" for line in warnings), choice.line]
-    sys.stderr.write("".join(f"kesoku-actors: {line}\n" for line in lines))
-    sys.stderr.flush()
+    write_if_open(sys.stderr, "".join(f"kesoku-actors: {line}\n" for line in lines))

@@ -8,6 +8,8 @@ from typing import TextIO
 
 from attrs import define
 
+from kesoku_actors.log import write_if_open
+
 Progress = Callable[[str, float | None], None]
 """Told the present step in words, and how much of it is done, from 0 to 1, if that is known."""
 
@@ -26,10 +28,9 @@ class ProgressLine:
             return
         if self.stream.isatty():
             done = "" if fraction is None else f" {fraction:4.0%}"
-            self.stream.write(f"\r\x1b[K{step}{done}" + ("\n" if fraction == 1.0 else ""))
+            write_if_open(self.stream, f"\r\x1b[K{step}{done}" + ("\n" if fraction == 1.0 else ""))
         elif begins:
-            self.stream.write(f"{step}\n")
-        self.stream.flush()
+            write_if_open(self.stream, f"{step}\n")
 
 
 def progress_on_stderr() -> Progress:

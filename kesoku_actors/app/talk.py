@@ -26,7 +26,7 @@ from kesoku_actors.app.house import build_house
 from kesoku_actors.app.plan import plan_run
 from kesoku_actors.app.prelude import Prelude, most_telling, prepare, warm
 from kesoku_actors.app.signals import signals_to
-from kesoku_actors.log import ERROR, Entry, Mask, mask_secrets, render_line
+from kesoku_actors.log import ERROR, Entry, Mask, mask_secrets, render_line, write_if_open
 from kesoku_actors.protocol import Channel
 from kesoku_actors.session import Remit
 
@@ -97,7 +97,7 @@ async def _interactive(request: TalkRequest, prelude: Prelude, screen: Screen) -
 def _say_what_is_waited_for(running: int) -> None:
     if running:
         tools = "a tool" if running == 1 else f"{running} tools"
-        sys.stderr.write(f"kesoku-actors: waits for {tools} still at work; Ctrl-C ends that now\n")
+        write_if_open(sys.stderr, f"kesoku-actors: waits for {tools} still at work; Ctrl-C ends that now\n")
 
 
 @define(eq=False)
@@ -111,8 +111,8 @@ class _ScreenLog:
         lines = render_line(entry, self.mask, coloured=False).splitlines()
         if self.say is not None and trio.lowlevel.in_trio_run():
             self.say(lines)
-        elif sys.stderr is not None:
-            sys.stderr.write("".join(f"{line}\n" for line in lines))
+        else:
+            write_if_open(sys.stderr, "".join(f"{line}\n" for line in lines))
 
 
 def _window_size() -> tuple[int, int]:

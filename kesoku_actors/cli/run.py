@@ -8,10 +8,12 @@ that is expected.
 from __future__ import annotations
 
 import difflib
+import io
 import os
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from importlib import import_module
 
 import click
@@ -52,8 +54,15 @@ class _Commands(click.Group):
 def run(arguments: Sequence[str]) -> int:
     """Run the command that `arguments` name and return the exit code of the process."""
     _fill_standard_descriptors()
+    code = _code_of(arguments)
+    _give_up_errors()
+    return code
+
+
+def _code_of(arguments: Sequence[str]) -> int:
     if sys.stdout is None:
         return _complain("standard output is closed; open it, or send it to a file or /dev/null", USAGE)
+    _buffer_output()
     group = click.version_option(__version__, "--version", "-V", message=f"{_PROGRAM} %(version)s")(
         _Commands(_PROGRAM, context_settings=_CONTEXT, no_args_is_help=False)
     )
@@ -75,8 +84,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def output_failed(error: OSError) -> int:
     """Return the exit code of a process whose standard output takes no more; quiet when its reader went away."""
-    # Python flushes once more when it ends, and would complain then.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    _point_at_nothing(1)
     if isinstance(error, BrokenPipeError):
         return BROKEN_PIPE
     return _complain(f"standard output cannot be written: {error.strerror}", UNWRITABLE)
@@ -89,6 +97,35 @@ def _output_error() -> OSError | None:
     except OSError as error:
         return error
     return None
+
+
+def _give_up_errors() -> None:
+    """Let go of what standard error still holds when it cannot be written."""
+    try:
+        if sys.stderr is not None:
+            sys.stderr.flush()
+    except OSError:
+        _point_at_nothing(2)
+
+
+def _point_at_nothing(descriptor: int) -> None:
+    """Send the rest of an output away: Python flushes once more when it ends, and would complain then."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+
+
+def _buffer_output() -> None:
+    """Give standard output a buffer also under PYTHONUNBUFFERED: a text that could not be written stays in it, which
+    tells the failure of an output from any other."""
+    if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
+        stream = sys.stdout
+        sys.stdout = open(  # noqa: SIM115  it lives as long as the process
+            stream.fileno(),
+            "w",
+            encoding=stream.encoding,
+            errors=stream.errors,
+            buffering=1 if stream.isatty() else -1,
+            closefd=False,
+        )
 
 
 def _fill_standard_descriptors() -> None:
@@ -164,4 +201,5 @@ def tell(kind: str, text: str) -> None:
         return
     for line in text.splitlines():
         shown = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in line)
-        sys.stderr.write(f"{_PROGRAM}: {kind}: {shown}\n")
+        with suppress(OSError):  # what nobody can read changes no exit code
+            sys.stderr.write(f"{_PROGRAM}: {kind}: {shown}\n")

@@ -81,10 +81,29 @@ def test_a_reader_that_goes_away_is_no_error_worth_a_word(shell: Shell) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_disk_behind_the_output_is_one_line(shell: Shell) -> None:
-    for arguments in ("--help", "chat --help"):
-        code, _, errors = shell(f"$K {arguments} > /dev/full")
-        assert code == 73
-        assert errors == "kesoku-actors: error: standard output cannot be written: No space left on device\n"
+    for arguments in ("--help", "chat --help", "chat -l", "check", "model list", "init -c new.toml"):
+        for unbuffered in ("", "1"):
+            code, _, errors = shell(f"rm -f new.toml; $K {arguments} > /dev/full", PYTHONUNBUFFERED=unbuffered)
+            assert code == 73
+            assert errors == "kesoku-actors: error: standard output cannot be written: No space left on device\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("json", ["", "--json"])
+def test_an_answer_that_does_not_fit_is_told_and_shown_by_the_next_chat(shell: Shell, json: str) -> None:
+    code, _, errors = shell(f"$K chat --llm scripted {json} hello > /dev/full")
+    assert code == 73
+    assert errors.endswith("kesoku-actors: error: standard output cannot be written: No space left on device\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize(("errors", "unbuffered"), [("2> /dev/full", ""), ("2> /dev/full", "1"), ("2> >(true)", "")])
+def test_an_error_output_that_takes_nothing_changes_no_answer_and_no_exit_code(
+    shell: Shell, errors: str, unbuffered: str
+) -> None:
+    code, output, _ = shell(f"$K chat --llm scripted hello {errors}", PYTHONUNBUFFERED=unbuffered)
+    assert (code, bool(output)) == (0, True)
+    assert shell(f"$K nope {errors}", PYTHONUNBUFFERED=unbuffered)[0] == 2
 
 
 def test_input_that_is_not_utf8_is_one_line(shell: Shell) -> None:

@@ -45,7 +45,7 @@ def make_view(
         case ViewKind.PLAIN:
             from kesoku_actors.adapters.terminal.plain import PlainView
 
-            return PlainView(out=out, err=stream_output(stderr))
+            return PlainView(out=out, err=stream_output(stderr, "standard error"))
         case ViewKind.JSON:
             from kesoku_actors.adapters.terminal.json_view import JsonView
 

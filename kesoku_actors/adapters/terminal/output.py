@@ -16,6 +16,10 @@ from attrs import frozen
 from kesoku_actors.adapters.courier import SurfaceGone
 
 
+class ReaderGone(SurfaceGone):
+    """Who read a pipe has left, which is no error worth a word."""
+
+
 class Output(Protocol):
     """Takes text."""
 
@@ -29,6 +33,8 @@ class DescriptorOutput:
 
     descriptor: int
     encoding: str = "utf-8"
+    name: str = "the output"
+    """What it is called in errors."""
 
     async def write(self, text: str) -> None:
         """Write all of it. Raises `SurfaceGone` when nobody can read it (a closed pipe, a full disk)."""
@@ -36,22 +42,25 @@ class DescriptorOutput:
         try:
             await trio.to_thread.run_sync(_write_all, self.descriptor, data, abandon_on_cancel=True)
         except OSError as error:
-            raise SurfaceGone(f"cannot write: {error.strerror or error}") from error
+            gone = ReaderGone if isinstance(error, BrokenPipeError) else SurfaceGone
+            raise gone(f"{self.name} cannot be written: {error.strerror or error}") from error
 
 
 @frozen
 class ClosedOutput:
     """Stands for a stream that was closed before the program began."""
 
+    name: str = "the output"
+
     async def write(self, text: str) -> None:
         """Raise `SurfaceGone`, unless there is nothing to write."""
         if text:
-            raise SurfaceGone("cannot write: it was closed before the program began")
+            raise SurfaceGone(f"{self.name} cannot be written: it was closed before the program began")
 
 
-def stream_output(stream: TextIO | None) -> Output:
+def stream_output(stream: TextIO | None, name: str = "standard output") -> Output:
     """Return the output of a standard stream; `None`, as Python gives for a closed one, is a closed output."""
-    return ClosedOutput() if stream is None else DescriptorOutput(stream.fileno(), stream.encoding or "utf-8")
+    return ClosedOutput(name) if stream is None else DescriptorOutput(stream.fileno(), stream.encoding or "utf-8", name)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -7,8 +7,11 @@ labelled, goes to standard error: notices, answers to earlier messages, receipts
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from attrs import define, field
 
+from kesoku_actors.adapters.courier import SurfaceGone
 from kesoku_actors.adapters.terminal.harmless import harmless
 from kesoku_actors.adapters.terminal.output import Output
 from kesoku_actors.adapters.terminal.render import receipt_lines
@@ -38,7 +41,7 @@ class PlainView:
                 await self.out.write(_ended(message.content))
                 self._said.add(message.id)
             case StopEnded():
-                await self.err.write("".join(f"{line}\n" for line in receipt_lines(event)))
+                await self._aside("".join(f"{line}\n" for line in receipt_lines(event)))
             case _:
                 return
 
@@ -46,7 +49,7 @@ class PlainView:
         """Write our answer to standard output, anything else with its label to standard error."""
         if leaf.is_answer and leaf.is_ours:
             if leaf.label is not None:
-                await self.err.write(f"({leaf.label})\n")
+                await self._aside(f"({leaf.label})\n")
             await self.out.write(_ended(leaf.text))
         else:
             label = "" if leaf.label is None else f"({leaf.label})\n"
@@ -57,7 +60,12 @@ class PlainView:
 
     async def finish(self, summary: TurnSummary) -> None:
         """Write the last line to standard error."""
-        await self.err.write(f"{summary_line(summary)}\n")
+        await self._aside(f"{summary_line(summary)}\n")
+
+    async def _aside(self, text: str) -> None:
+        """Write to standard error what may be lost: the answer does not depend on it."""
+        with suppress(SurfaceGone):
+            await self.err.write(text)
 
 
 def _ended(text: str) -> str:

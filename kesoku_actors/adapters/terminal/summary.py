@@ -60,6 +60,8 @@ class ChatOutcome:
     state: ChatState
     summary: TurnSummary
     gone: str | None = None
+    reader_left: bool = False
+    """Whether it was a reader that left: people expect no word about it."""
 
 
 def summarize(

@@ -18,6 +18,7 @@ import trio
 from attrs import define, field
 
 from kesoku_actors.adapters.courier import DeliveryPort, SurfaceGone, deliver_channel
+from kesoku_actors.adapters.terminal.output import ReaderGone
 from kesoku_actors.adapters.terminal.summary import STATES, ChatOutcome, ChatState, summarize
 from kesoku_actors.adapters.terminal.view import Leaf, View
 from kesoku_actors.clock import World
@@ -93,14 +94,15 @@ async def run_terminal(
             if state is ChatState.STOPPED and receipt is not None:
                 await talk.show_receipt(await receipt())
         except SurfaceGone as gone:
-            state, talk.gone = ChatState.UNFINISHED, str(gone)
+            state, talk.gone = ChatState.UNFINISHED, gone
         nursery.cancel_scope.cancel()
     told = await gateway.history(session_id)
     seconds = world.clock.monotonic() - began
     summary = summarize(told.messages, told.steps, talk.root_id, state, seconds)
     with suppress(SurfaceGone):  # the last line is lost; what it would have said is the outcome
         await view.finish(summary)
-    return ChatOutcome(state=state, summary=summary, gone=talk.gone)
+    gone_is = None if talk.gone is None else str(talk.gone)
+    return ChatOutcome(state=state, summary=summary, gone=gone_is, reader_left=isinstance(talk.gone, ReaderGone))
 
 
 @define(eq=False)
@@ -114,7 +116,7 @@ class _Talk:
     world: World
     root_id: str = field(init=False)
     """The turn of the posted message, as far as known: its own until another turn adopts it."""
-    gone: str | None = None
+    gone: SurfaceGone | None = None
     """What was lost, if nobody can read any more."""
     _lock: trio.Lock = field(factory=trio.Lock, init=False)
     _receipts: set[int] = field(factory=set, init=False)
@@ -183,7 +185,7 @@ class _Talk:
                 async with self._lock:
                     await self.view.refresh()
         except SurfaceGone as gone:
-            self.gone = str(gone)
+            self.gone = gone
             scope.cancel()
 
     async def _show(self, event: Event, root_id: str | None) -> None:
