@@ -1,7 +1,7 @@
 """The shell: one tool, `run_shell_command`, behind a policy.
 
 * `tool`: the tool itself
-* `policy` `words` `readings` `patterns`: what may run; pure
+* `policy` `words` `readings` `programs` `patterns`: what may run; pure
 * `process` `process_table` `ending`: a command as a process, started clean, read within bounds, ended whole
 * `survivors`: what an earlier life of the program left running
 * `privacy`: our own environment, out of a command's reach

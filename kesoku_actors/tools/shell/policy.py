@@ -12,6 +12,7 @@ allowed pattern from its start, and exactly these words run, without a shell.
 from __future__ import annotations
 
 import os.path
+import re
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import Final
@@ -19,7 +20,8 @@ from typing import Final
 from attrs import field, frozen
 
 from kesoku_actors.tools.shell.patterns import Pattern, compile_patterns
-from kesoku_actors.tools.shell.readings import WRAPPERS, readings
+from kesoku_actors.tools.shell.programs import WRAPPERS
+from kesoku_actors.tools.shell.readings import readings
 from kesoku_actors.tools.shell.words import NotPlain, plain_words
 
 COMMAND_CHARS: Final = 65_536
@@ -28,6 +30,9 @@ READ_CHARS: Final = 4 * COMMAND_CHARS
 """A command whose readings are longer together is refused: each pattern goes through all of them."""
 
 DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+_ESCAPED: Final = re.compile(r"\\.")
+_NAME: Final = re.compile(r"[A-Za-z0-9_+-]{2,}")
 
 
 class Mode(StrEnum):
@@ -101,10 +106,11 @@ def _judge_allowed(policy: ShellPolicy, command: str) -> Run | Refused:
 
 
 def _judge_blocked(policy: ShellPolicy, command: str) -> Run | Refused:
-    read = (command.strip(), *readings(command))
+    patterns = (*policy.forbidden_patterns, *policy.blocklist_patterns)
+    read = (command.strip(), *readings(command, _names_in(patterns)))
     if sum(map(len, read)) > READ_CHARS:
         return Refused(reason="it may name programs in more places than are looked at; make it shorter")
-    if blocked := _first_match((*policy.forbidden_patterns, *policy.blocklist_patterns), read):
+    if blocked := _first_match(patterns, read):
         return Refused(reason=f"it is blocked by the pattern {blocked.text}")
     if policy.use_shell:
         return Run(argv=("/bin/sh", "-c", command))
@@ -114,13 +120,18 @@ def _judge_blocked(policy: ShellPolicy, command: str) -> Run | Refused:
         return Refused(reason=f"there is no shell here (use_shell is off): {problem}")
 
 
+def _names_in(patterns: tuple[Pattern, ...]) -> frozenset[str]:
+    """The names that patterns spell out."""
+    return frozenset(name for pattern in patterns for name in _NAME.findall(_ESCAPED.sub(" ", pattern.text)))
+
+
 def _first_match(patterns: tuple[Pattern, ...], texts: tuple[str, ...]) -> Pattern | None:
     return next((pattern for pattern in patterns if pattern.matches(*texts)), None)
 
 
 INTERPRETERS: Final = (
-    "awk bundle cargo crontab docker gawk gdb git go make mawk nix node npm npx perl php pip pip3 python python3 ruby "
-    "sed tar uv uvx vi vim"
+    "awk bundle cargo crontab docker fd find gawk gdb git go make mawk nix node npm npx perl php pip pip3 python "
+    "python3 ruby sed tar uv uvx vi vim"
 )
 """Programs that run whatever their arguments say: allowing one without a rule for its arguments allows everything."""
 
@@ -139,7 +150,7 @@ def _allowlist_warnings(policy: ShellPolicy) -> Iterator[str]:
         yield "shell: use_shell is ignored with an allowlist; the checked words run without a shell"
     open_ended = [
         name
-        for name in sorted({*INTERPRETERS.split(), *WRAPPERS.split()})
+        for name in sorted({*INTERPRETERS.split(), *WRAPPERS})
         if _first_match(policy.allowlist_patterns, (f"{name} -c anything",))
     ]
     if open_ended:
