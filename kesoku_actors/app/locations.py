@@ -47,6 +47,10 @@ def write_new(path: Path, text: str, *, replace: bool) -> None:
         raise UsageError(f"{path} exists already; add --force to replace it")
     if os.path.isdir(path):
         raise UsageError(f"{path} is a folder; name a file in it")
+    if os.path.islink(path):
+        raise UsageError(f"{path} is a link; name the file itself")
+    if os.path.lexists(path) and not os.path.isfile(path):
+        raise UsageError(f"{path} is not a regular file; name another place")
     make_folder(path.parent)
     try:
         # A hard link would close the gap between looking and renaming, but some disks know no links.

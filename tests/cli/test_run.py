@@ -138,6 +138,27 @@ def test_init_replaces_nothing_unless_forced(tmp_path: Path, capfd: pytest.Captu
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize("kind", ["link", "dead link", "fifo", "device"])
+def test_init_replaces_nothing_but_a_regular_file(tmp_path: Path, capfd: pytest.CaptureFixture[str], kind: str) -> None:
+    path, target = tmp_path / "config.toml", tmp_path / "target"
+    if kind == "link":
+        target.write_text("mine")
+    if "link" in kind:
+        path.symlink_to(target)
+    elif kind == "fifo":
+        os.mkfifo(path)
+    else:
+        try:
+            os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+        except PermissionError:
+            pytest.skip("only root makes devices")
+    before = path.lstat()
+    assert run(["init", "-c", str(path), "--force"]) == 2
+    assert path.lstat() == before
+    assert not target.exists() or target.read_text() == "mine"
+    assert capfd.readouterr().err.count("\n") == 1
+
+
 def test_init_where_nothing_can_be_written_leaves_nothing_behind(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
