@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
+import tomllib
+from pathlib import Path
 
 import pytest
 from hypothesis import assume, example, given, settings
@@ -15,6 +18,8 @@ from kesoku_actors.tools.shell.words import NotPlain, plain_words
 
 ALLOWED = r"^(echo|ls|pwd|cat|git|uv|grep|find|python|sed|awk)(\s|$)"
 BLOCKED = r"(\b|^)(rm|sudo|shutdown|reboot|mkfs|dd|chmod|chown)(\b|\s|$)"
+
+README = Path(__file__).parents[2] / "README.rst"
 
 allowlist = ShellPolicy(mode="allowlist", allowlist_patterns=(ALLOWED,), blocklist_patterns=(BLOCKED,))
 blocklist = ShellPolicy(mode="blocklist", allowlist_patterns=(ALLOWED,), blocklist_patterns=(BLOCKED,))
@@ -305,6 +310,56 @@ def test_an_allowlist_says_what_it_ignores_and_what_it_lets_do_anything():
     assert open_ended.split("with ")[1].split(" allows")[0].split(", ") == "awk find git python sed uv".split()  # noqa: SIM905
     (empty,) = warnings(ShellPolicy(mode="allowlist", use_shell=False))
     assert "every command is refused" in empty
+
+
+def readme_allowlist() -> tuple[str, ...]:
+    (example,) = re.findall(r"^    allowlist_patterns = .*$", README.read_text(), re.M)
+    return tuple(tomllib.loads(example.strip())["allowlist_patterns"])
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "git diff --no-index --output=/home/x/.bashrc a b",
+        "git diff --output=x",
+        "git log --output=x",
+        "git log -1 --output=x",
+        "git log --oneline --ext-diff",
+        "git -c core.pager='touch x' log",
+        "git status -c x",
+        "git 'log --oneline' --output=x",
+        "lsof",
+        "grepx",
+        "cat x > y",
+    ],
+)
+def test_the_documented_allowlist_lets_nothing_be_written(attack):
+    refusal(ShellPolicy(mode="allowlist", allowlist_patterns=readme_allowlist()), attack)
+
+
+def test_the_documented_allowlist_lets_its_commands_run_and_needs_no_warning():
+    policy = ShellPolicy(mode="allowlist", use_shell=False, allowlist_patterns=readme_allowlist())
+    assert warnings(policy) == ()
+    for command in ("ls -la", "cat a b", "grep -rn 'x y' .", "git status", "git log --oneline -5", "git log --stat"):
+        assert isinstance(judge(policy, command), Run)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "programs"),
+    [
+        (r"^(ls|cat|grep|git (log|diff|status))(\s|$)", "git"),
+        (r"^git show", "git"),
+        (r"^git archive .*$", "git"),
+        (r"^sort(\s|$)", "sort"),
+        (r"^(ls|find \.)(\s|$)", "find"),
+        (r"^tar -[cx]f ", "tar"),
+        (r"^sed -n ", "sed"),
+        (r"^(uniq|tee) ", "tee, uniq"),
+    ],
+)
+def test_a_pattern_that_leaves_the_arguments_of_a_writing_program_open_is_warned_of(pattern, programs):
+    told = warnings(ShellPolicy(mode="allowlist", use_shell=False, allowlist_patterns=(pattern,)))
+    assert [f"an allowlist with {programs} " in sentence for sentence in told] == [True]
 
 
 RULES = (r"^git (status|log|diff)( [a-z./]+)*$", r"^(echo|ls|cat)(\s|$)")

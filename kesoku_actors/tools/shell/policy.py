@@ -13,14 +13,12 @@ from __future__ import annotations
 
 import os.path
 import re
-from collections.abc import Iterator
 from enum import StrEnum
 from typing import Final
 
 from attrs import field, frozen
 
 from kesoku_actors.tools.shell.patterns import Pattern, compile_patterns
-from kesoku_actors.tools.shell.programs import WRAPPERS
 from kesoku_actors.tools.shell.readings import readings
 from kesoku_actors.tools.shell.words import NotPlain, plain_words
 
@@ -97,9 +95,9 @@ def _judge_allowed(policy: ShellPolicy, command: str) -> Run | Refused:
     if folder and folder not in policy.search_path:
         return Refused(reason=f"programs are named without a path here: {name}, not {words[0]}")
     written = " ".join((name, *words[1:]))
-    if forbidden := _first_match(policy.forbidden_patterns, (written, command)):
+    if forbidden := first_match(policy.forbidden_patterns, (written, command)):
         return Refused(reason=f"it is forbidden by the pattern {forbidden.text}")
-    if not _first_match(policy.allowlist_patterns, (written,)):
+    if not first_match(policy.allowlist_patterns, (written,)):
         allowed = "  ".join(pattern.text for pattern in policy.allowlist_patterns) or "nothing"
         return Refused(reason=f"{name!r} so called is not in the allowlist; allowed is {allowed}")
     return Run(argv=words)
@@ -110,7 +108,7 @@ def _judge_blocked(policy: ShellPolicy, command: str) -> Run | Refused:
     read = (command.strip(), *readings(command, _names_in(patterns)))
     if sum(map(len, read)) > READ_CHARS:
         return Refused(reason="it may name programs in more places than are looked at; make it shorter")
-    if blocked := _first_match(patterns, read):
+    if blocked := first_match(patterns, read):
         return Refused(reason=f"it is blocked by the pattern {blocked.text}")
     if policy.use_shell:
         return Run(argv=("/bin/sh", "-c", command))
@@ -125,44 +123,6 @@ def _names_in(patterns: tuple[Pattern, ...]) -> frozenset[str]:
     return frozenset(name for pattern in patterns for name in _NAME.findall(_ESCAPED.sub(" ", pattern.text)))
 
 
-def _first_match(patterns: tuple[Pattern, ...], texts: tuple[str, ...]) -> Pattern | None:
+def first_match(patterns: tuple[Pattern, ...], texts: tuple[str, ...]) -> Pattern | None:
+    """Return the first of `patterns` that fits one of `texts`."""
     return next((pattern for pattern in patterns if pattern.matches(*texts)), None)
-
-
-INTERPRETERS: Final = (
-    "awk bundle cargo crontab docker fd find gawk gdb git go make mawk nix node npm npx perl php pip pip3 python "
-    "python3 ruby sed tar uv uvx vi vim"
-)
-"""Programs that run whatever their arguments say: allowing one without a rule for its arguments allows everything."""
-
-
-def warnings(policy: ShellPolicy) -> tuple[str, ...]:
-    """Return what a person should know of this policy at start, a sentence each."""
-    match policy.mode:
-        case Mode.ALLOWLIST:
-            return tuple(_allowlist_warnings(policy))
-        case Mode.BLOCKLIST:
-            return tuple(_blocklist_warnings(policy))
-
-
-def _allowlist_warnings(policy: ShellPolicy) -> Iterator[str]:
-    if policy.use_shell:
-        yield "shell: use_shell is ignored with an allowlist; the checked words run without a shell"
-    open_ended = [
-        name
-        for name in sorted({*INTERPRETERS.split(), *WRAPPERS})
-        if _first_match(policy.allowlist_patterns, (f"{name} -c anything",))
-    ]
-    if open_ended:
-        yield f"shell: an allowlist with {', '.join(open_ended)} allows anything; give rules for arguments"
-    if not policy.allowlist_patterns:
-        yield "shell: the allowlist is empty, so every command is refused"
-
-
-def _blocklist_warnings(policy: ShellPolicy) -> Iterator[str]:
-    yield (
-        "shell: a blocklist is a guard rail, not a boundary: there is no sandbox, a command runs with all rights of "
-        "this user, and a name that is put together when the command runs is not seen"
-    )
-    if not policy.blocklist_patterns and not policy.forbidden_patterns:
-        yield "shell: the blocklist is empty, so no command is refused"
