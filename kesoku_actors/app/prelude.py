@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Final
 
 from attrs import frozen
 
-from kesoku_actors.actors import SystemFailed
+from kesoku_actors.actors import ActorError, SystemFailed, leaves
 from kesoku_actors.app.models import provider_registry
 from kesoku_actors.app.plan import tool_warnings
 from kesoku_actors.app.settings import Settings
 from kesoku_actors.app.weights import fetch_if_needed
+from kesoku_actors.app.workspaces import prepare_sessions_dir
 from kesoku_actors.clock import World, real_world
 from kesoku_actors.errors import KesokuError
 from kesoku_actors.llm.port import Provider
 from kesoku_actors.llm.registry import Choice, ProviderRegistry
 from kesoku_actors.log import ERROR, WARNING, Entry, Logger, Sink, mask_secrets, stream_sink, write_if_open
+from kesoku_actors.store import StoreFault
+
+_TOLD: Final = (StoreFault, ActorError)
 
 
 @frozen(kw_only=True)
@@ -31,17 +36,25 @@ class Prelude:
     """The model that answers."""
 
     def log_actors(self, event: str, /, **fields: object) -> None:
-        """Log what the actor kernel says; what crashed is told, unless the program ends with it as its own error."""
-        match fields:
-            case {"path": path, "error": BaseException() as error} if not has_leaf(error, HOPELESS):
-                causes = [" ".join(f"{type(leaf).__name__}: {leaf}".split()) for leaf in leaves(error)]
-                self.log.error("a part of the program crashed", path=path, error="; ".join(causes))
-            case _:
-                self.log.debug(event, **fields)
+        """Log what the actor kernel says; a crash is told with its cause, once.
+
+        What the store refuses is told by who asked for it, and a stopped actor brings its askers down with it.
+        """
+        error = fields.get("error")
+        causes = [each for each in leaves(error) if not isinstance(each, _TOLD)] if isinstance(error, Exception) else []
+        if event != "child_crashed" or not causes:
+            self.log.debug(event, **fields)
+            return
+        told = "; ".join(" ".join(f"{type(cause).__name__}: {cause}".split()) for cause in causes)
+        self.log.error("a part of the program crashed", path=fields.get("path"), error=told)
 
 
 def prepare(settings: Settings, sink: Sink, level: int) -> Prelude:
-    """Choose the model and say which one answers. Raises `ConfigError` and what fetching a model raises."""
+    """Make the folder of the sessions, choose the model and say which one answers.
+
+    Raises `ConfigError`, `Unwritable` and what fetching a model raises.
+    """
+    prepare_sessions_dir(settings.workspace.sessions_dir)
     world = real_world()
     log = Logger(sink=sink, wall=world.clock.wall, level=level)
     registry = provider_registry(settings, world, log)

@@ -5,6 +5,7 @@ A cleared session's folder is renamed into `.trash` beside it before anything of
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import trio
 from attrs import frozen
 
+from kesoku_actors.app.locations import Unwritable, make_folder
 from kesoku_actors.clock import ID_LENGTH
 from kesoku_actors.errors import NotFound
 
@@ -28,6 +30,13 @@ def workspace_folder(sessions_dir: Path, session_id: str) -> Path:
         sessions_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
     return folder
+
+
+def prepare_sessions_dir(sessions_dir: Path) -> None:
+    """Make the folder of the sessions' folders (T6) and look that it takes one. Raises `Unwritable`."""
+    make_folder(sessions_dir)
+    if not os.access(sessions_dir, os.R_OK | os.W_OK | os.X_OK):
+        raise Unwritable(f"cannot write in the folder {sessions_dir}; make it writable or set `workspace.sessions_dir`")
 
 
 InThread = Callable[[Callable[[], None]], Awaitable[None]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -147,3 +148,37 @@ def test_a_shell_can_complete_commands_and_options(shell: Shell) -> None:
     code, script, _ = shell("$K", _KESOKU_ACTORS_COMPLETE="zsh_source")
     assert code == 0
     assert "kesoku-actors" in script
+
+
+def test_a_sessions_folder_that_cannot_be_made_is_named_before_anything_begins(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text('[agent]\nllm = "scripted"\n[workspace]\nsessions_dir = "/proc/none/sessions"\n')
+    code, output, errors = shell("$K chat -c c.toml hello")
+    assert (code, output) == (73, "")
+    assert errors.startswith("kesoku-actors: error: cannot make the folder /proc/none/sessions: ")
+    assert errors.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c.toml"]
+
+
+def test_a_worker_that_crashes_leaves_its_cause_on_the_error_output(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text(
+        '[agent]\nllm = "scripted"\n[scripted]\nscenario_path = "s.toml"\n'
+        '[workspace]\ndb_path = "k.db"\nsessions_dir = "sessions"\n'
+    )
+    spoil = 'call = "run_shell_command", arguments = { command = "cd ../.. && mv sessions gone && touch sessions" }'
+    (tmp_path / "s.toml").write_text(f"repeat = true\ninferences = [[{{ {spoil} }}]]\n")
+    code, _, errors = shell("$K chat -c c.toml hello")
+    assert code == 1
+    told = [json.loads(line) for line in errors.splitlines() if line.startswith("{")]
+    crash = next(entry for entry in told if entry["event"] == "a part of the program crashed")
+    assert crash["level"] == "error"
+    assert "workers" in crash["path"]
+    assert crash["error"].startswith("FileExistsError: ")
+    assert "Traceback" not in errors
+
+
+def test_a_store_that_cannot_be_used_is_told_once(shell: Shell) -> None:
+    code, _, errors = shell(
+        "mkdir -p data/kesoku-actors; mkfifo data/kesoku-actors/kesoku.db.lock; $K chat --llm scripted hello"
+    )
+    assert code == 73
+    assert errors.count("is not a file") == 1
