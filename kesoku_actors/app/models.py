@@ -87,7 +87,8 @@ def _make_local(settings: Settings, world: World, log: Logger) -> Provider:
 
 
 def _make_scripted(settings: Settings) -> Provider:
-    from kesoku_actors.llm.scripted import DEMO, ScriptedModel, load_scenario
+    from kesoku_actors.llm.scenario_file import DEMO, load_scenario
+    from kesoku_actors.llm.scripted import ScriptedModel
 
     return ScriptedModel(load_scenario(settings.scripted.scenario_path or DEMO))
 

@@ -10,7 +10,7 @@ played instead and uses none up. When nothing is left the model says so, or begi
     ))
     model = ScriptedModel(scenario)
 
-The same in a file, read by `load_scenario`:
+The same in a file, read by `scenario_file.load_scenario`:
 
     repeat = true
     inferences = [
@@ -25,27 +25,33 @@ it was asked and what was taken from it.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import trio
-from attrs import define, field, frozen
-from cattrs import BaseValidationError, Converter, transform_error
-from cattrs.v import format_exception
+from attrs import Attribute, define, field, frozen
 
-from kesoku_actors.errors import ConfigError
 from kesoku_actors.llm.classify import REMEDY
 from kesoku_actors.llm.port import CallRequest, Emit, Finish, Limits, Piece, ProviderError, Remedy, Reply, Request
-from kesoku_actors.llm.wellformed import well_formed
-from kesoku_actors.protocol import DeltaKind, Role, Type, Usage, make_converter
-
-DEMO: Final = Path(__file__).with_name("scenarios") / "demo.toml"
-"""A scenario to show: two parallel shell commands, then an answer."""
+from kesoku_actors.protocol import DeltaKind, Role, Type, Usage
 
 _WORDS_IN_A_ROW: Final = 256
 AT_THE_END: Final = "This scripted model has played its whole scenario and has nothing more to say."
+
+
+_LONGEST_WAIT_S: Final = 86_400.0
+_MOST_TOKENS: Final = 10**9
+
+
+def _seconds(_move: object, attribute: Attribute[Any], value: float | None) -> None:
+    if value is not None and not 0 <= value <= _LONGEST_WAIT_S:
+        key = attribute.metadata.get("key", attribute.name)
+        raise ValueError(f"{key} must be from 0 to {_LONGEST_WAIT_S:g} seconds, not {value}")
+
+
+def _tokens(_move: object, attribute: Attribute[Any], value: int | None) -> None:
+    if value is not None and not 0 <= value <= _MOST_TOKENS:
+        raise ValueError(f"{attribute.name} must be from 0 to {_MOST_TOKENS} tokens, not {value}")
 
 
 @frozen(kw_only=True)
@@ -53,7 +59,7 @@ class Say:
     """Streams a text word by word."""
 
     text: str
-    word_delay_s: float = 0.0
+    word_delay_s: float = field(default=0.0, validator=_seconds)
     """Seconds before each word."""
 
 
@@ -62,7 +68,7 @@ class Think:
     """Streams a thought word by word."""
 
     thought: str
-    word_delay_s: float = 0.0
+    word_delay_s: float = field(default=0.0, validator=_seconds)
 
 
 @frozen(kw_only=True)
@@ -80,17 +86,17 @@ class Call:
 class Wait:
     """Is silent for so many seconds."""
 
-    seconds: float
+    seconds: float = field(validator=_seconds, metadata={"key": "wait_s"})
 
 
 @frozen(kw_only=True)
 class Spend:
     """Says what the inference cost."""
 
-    input: int | None = None
-    cached: int | None = None
-    output: int | None = None
-    thinking: int | None = None
+    input: int | None = field(default=None, validator=_tokens)
+    cached: int | None = field(default=None, validator=_tokens)
+    output: int | None = field(default=None, validator=_tokens)
+    thinking: int | None = field(default=None, validator=_tokens)
 
 
 @frozen(kw_only=True)
@@ -107,7 +113,7 @@ class Fail:
     kind: str
     message: str = "the scenario fails here"
     remedy: Remedy | None = None
-    retry_after_s: float | None = None
+    retry_after_s: float | None = field(default=None, validator=_seconds)
 
 
 @frozen(kw_only=True)
@@ -255,73 +261,3 @@ def _to_answer(request: Request) -> tuple[str | None, list[str]]:
         else:
             break
     return None, results
-
-
-_VERBS: Final[Mapping[str, tuple[type, str | None]]] = {
-    "say": (Say, "text"),
-    "think": (Think, "thought"),
-    "call": (Call, "name"),
-    "wait_s": (Wait, "seconds"),
-    "spend": (Spend, None),
-    "end": (End, "finish"),
-    "fail": (Fail, "kind"),
-    "stall": (Stall, None),
-    "cut": (Cut, None),
-}
-"""The key that names a move in a file, and the field its value fills; none: the value is the whole move."""
-
-
-def _make_converter() -> Converter:
-    converter = make_converter()
-
-    def structure_move(data: Any, _wanted: Any) -> Any:
-        if not isinstance(data, Mapping):
-            raise ValueError(f"a move is a table such as {{ say = 'Hello' }}, not {data!r:.40}")
-        verbs = [key for key in data if key in _VERBS]
-        if len(verbs) != 1:
-            raise ValueError(f"a move has exactly one of the keys {', '.join(_VERBS)}")
-        wanted, filled = _VERBS[verbs[0]]
-        value, rest = data[verbs[0]], {key: data[key] for key in data if key != verbs[0]}
-        if wanted is Call:
-            _check_arguments(rest.get("arguments"))
-        if filled is not None:
-            return converter.structure({filled: value, **rest}, wanted)
-        if wanted is not Spend:
-            if value is not True:
-                raise ValueError(f"{verbs[0]} is true or absent")
-            return converter.structure(rest, wanted)
-        if not isinstance(value, Mapping) or rest:
-            raise ValueError("spend is a table of token counts and stands alone")
-        return converter.structure(value, wanted)
-
-    converter.register_structure_hook_func(lambda wanted: wanted == Move, structure_move)
-    converter.register_structure_hook(Any, lambda value, _wanted: value)
-    return converter
-
-
-def _check_arguments(arguments: object) -> None:
-    """Raise `ValueError` naming the argument that no model can send: TOML has dates, and numbers that are none."""
-    for key, value in arguments.items() if isinstance(arguments, Mapping) else ():
-        try:
-            well_formed(value)
-        except ValueError as error:
-            raise ValueError(f"the argument {key} cannot be sent: {error}") from None
-
-
-def _problem(error: BaseException, wanted: type | None) -> str:
-    """Word one problem; our own sentences say more than the type that was wanted."""
-    return str(error) if isinstance(error, ValueError) else format_exception(error, wanted)
-
-
-def load_scenario(path: Path) -> Scenario:
-    """Return the scenario in a TOML file. Raises `ConfigError` naming the file and every key that is wrong."""
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-        return _make_converter().structure(data, Scenario)
-    except OSError as error:
-        raise ConfigError(f"scenario {path}: cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"scenario {path}: not TOML: {error}") from None
-    except BaseValidationError as error:
-        problems = transform_error(error, path="scenario", format_exception=_problem)
-        raise ConfigError(f"{path}: {'; '.join(problems)}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,9 @@ import trio
 
 from kesoku_actors.errors import ConfigError
 from kesoku_actors.llm.port import Finish, Piece, ProviderError, Remedy
+from kesoku_actors.llm.scenario_file import DEMO, LARGEST_FILE, load_scenario
 from kesoku_actors.llm.scripted import (
     AT_THE_END,
-    DEMO,
     Call,
     Cut,
     End,
@@ -24,7 +25,6 @@ from kesoku_actors.llm.scripted import (
     Stall,
     Think,
     Wait,
-    load_scenario,
 )
 from kesoku_actors.protocol import DeltaKind, Usage
 
@@ -171,6 +171,14 @@ def test_a_file_gives_the_same_scenario_as_values(tmp_path: Path) -> None:
         ("inferences = [[{ spend = { inputs = 3 } }]]", "inputs"),
         ('inferences = [[{ call = "a", arguments = { day = 1979-05-27 } }]]', "the argument day cannot be sent"),
         ('inferences = [[{ call = "a", arguments = { b = [nan] } }]]', "the argument b cannot be sent: nan is no JSON"),
+        ("inferences = [[{ wait_s = -1 }]]", "wait_s must be from 0 to 86400 seconds, not -1"),
+        ('inferences = [[{ say = "a", word_delay_s = -0.5 }]]', "word_delay_s must be"),
+        ('inferences = [[{ fail = "auth", retry_after_s = -1 }]]', "retry_after_s must be"),
+        ("inferences = [[{ spend = { output = -3 } }]]", "output must be from 0 to 1000000000 tokens, not -3"),
+        (f"inferences = {'[' * 500}{']' * 500}", "scenario"),
+        (f"inferences = {'[' * 50_000}{']' * 50_000}", "nested too deeply"),
+        (f"inferences = [[{{ call = 'a', arguments = {{ b = {'[' * 300}{']' * 300} }} }}]]", "nested deeper"),
+        (f"repeat = {'9' * 5000}", "not TOML"),
         ("inferences = [", "not TOML"),
     ],
 )
@@ -200,3 +208,11 @@ async def test_the_demo_runs_two_commands_at_once_and_then_answers_whoever_asks(
 def test_a_missing_file_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read: No such file"):
         load_scenario(tmp_path / "none.toml")
+
+
+def test_what_is_no_file_of_a_sane_size_is_refused_and_not_read_for_ever(tmp_path: Path) -> None:
+    os.mkfifo(pipe := tmp_path / "pipe")
+    (huge := tmp_path / "huge").write_bytes(b"#" * (LARGEST_FILE + 1))
+    for path, told in ((pipe, "not a regular file"), (Path("/dev/zero"), "not a regular file"), (huge, "larger than")):
+        with pytest.raises(ConfigError, match=told):
+            load_scenario(path)
