@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kesoku_actors.app.sections import OpenAI
 from kesoku_actors.app.settings import Settings
-from kesoku_actors.clock import World
+from kesoku_actors.app.settings_decode import Problem
+from kesoku_actors.clock import World, real_world
+from kesoku_actors.errors import UsageError
 from kesoku_actors.llm.classify import Source
 from kesoku_actors.llm.port import Provider
-from kesoku_actors.llm.registry import LOCAL, ProviderFactory, ProviderRegistry
+from kesoku_actors.llm.registry import AUTO, LOCAL, ProviderFactory, ProviderRegistry
+from kesoku_actors.llm.weights import check_gguf
 from kesoku_actors.log import Logger
 
 if TYPE_CHECKING:
@@ -48,6 +53,33 @@ def provider_registry(settings: Settings, world: World, log: Logger) -> Provider
     ):
         registry.add(factory)
     return registry
+
+
+def model_problems(settings: Settings) -> Iterator[Problem]:
+    """Yield what keeps a chat with these settings from having its model. Imports no model and fetches nothing."""
+    local, scenario, name = settings.local.model_path, settings.scripted.scenario_path, settings.agent.llm
+    if local is not None and (lack := _refusal(check_gguf, local)):
+        yield Problem(("local", "model_path"), lack)
+    if scenario is not None:
+        from kesoku_actors.llm.scenario_file import load_scenario
+
+        if lack := _refusal(load_scenario, scenario):
+            yield Problem(("scripted", "scenario_path"), lack)
+    world = real_world()
+    registry = provider_registry(settings, world, Logger(sink=lambda _entry: None, wall=world.clock.wall))
+    factories = {factory.name: factory for factory in registry.factories()}
+    if name not in (AUTO, *factories):
+        yield Problem(("agent", "llm"), f"there is no model {name!r}; present: {', '.join(factories)}, {AUTO}")
+    elif name not in (AUTO, LOCAL) and (lack := factories[name].missing()):
+        yield Problem(("agent", "llm"), f"{name!r} cannot answer: {lack}; set {factories[name].how}")
+
+
+def _refusal(take: Callable[[Path], object], path: Path) -> str | None:
+    try:
+        take(path)
+    except UsageError as error:
+        return str(error)
+    return None
 
 
 def _openai_lacks(section: OpenAI) -> str | None:

@@ -12,7 +12,7 @@ All problems are found in one run and raised together, one line each:
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -97,11 +97,13 @@ def load_settings(
     environ: Mapping[str, str],
     overrides: Mapping[str, object] | None = None,
     home: Path | None = None,
+    further: Callable[[Settings], Iterable[Problem]] | None = None,
 ) -> Settings:
     """Return the settings of the file at `path`, with fallbacks from `environ`, then `overrides` (`"agent.llm"` ...).
 
     Without `path` the `config.toml` in `home` (default: the user's data folder) is read if there is one; if not, the
-    defaults hold, and paths are relative to `home`. Raises `ConfigError` with a line for each problem.
+    defaults hold, and paths are relative to `home`. `further` may find problems that only the whole shows. Raises
+    `ConfigError` with a line for each problem.
     """
     file = _find(path, home)
     folder = file.path.parent if file is not None else home or data_folder()
@@ -111,7 +113,10 @@ def load_settings(
         raise ConfigError("\n".join(_lines(problems, file, composed)))
     idle = list(without_effect(values))
     warnings = (*_warnings(file, composed), *_lines(idle, file, composed))
-    return Settings(**values, source=None if file is None else file.path, warnings=warnings)
+    settings = Settings(**values, source=None if file is None else file.path, warnings=warnings)
+    if further is not None and (problems := list(further(settings))):
+        raise ConfigError("\n".join(_lines(problems, file, composed)))
+    return settings
 
 
 def _find(path: Path | None, home: Path | None) -> ConfigFile | None:

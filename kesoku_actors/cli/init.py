@@ -6,11 +6,14 @@ from pathlib import Path
 
 import click
 
+from kesoku_actors.cli.configuration import named_file
 from kesoku_actors.cli.exit_codes import exit_codes_help
 
 
 @click.command("init", epilog=exit_codes_help())
-@click.option("-c", "--config", metavar="FILE", help="Where to write it; else the user's data folder.")
+@click.option(
+    "-c", "--config", metavar="FILE", callback=named_file, help="Where to write it; else the user's data folder."
+)
 @click.option("--force", is_flag=True, help="Replace a file that exists.")
 def command(config: str | None, force: bool) -> None:
     """Write a commented configuration that holds every key with its default. Only its owner can read it."""

@@ -179,6 +179,33 @@ def test_check_names_every_problem_on_a_line_of_its_own(tmp_path: Path, capfd: p
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ('[agent]\nllm = "gpt"', 2, "agent.llm: there is no model 'gpt'; present: openai, local, scripted, auto"),
+        ('[agent]\nllm = "openai"', 2, "agent.llm: 'openai' cannot answer: no key is set; set "),
+        ('[local]\nmodel_path = "none.gguf"', 2, "local.model_path: the model file {folder}/none.gguf does not exist"),
+        ('[scripted]\nscenario_path = "none"', 2, "scripted.scenario_path: scenario {folder}/none: cannot be read"),
+        ('[scripted]\nscenario_path = "."', 2, "scripted.scenario_path: scenario {folder}: "),
+    ],
+)
+def test_check_finds_the_model_that_a_chat_would_miss(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, text: str, line: int, words: str
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    assert run(["check", "-c", str(path)]) == 78
+    errors = capfd.readouterr().err
+    assert errors.startswith(f"kesoku-actors: error: {path}:{line}: {words.format(folder=tmp_path)}")
+
+
+def test_an_empty_name_of_a_configuration_is_told_as_such(capfd: pytest.CaptureFixture[str]) -> None:
+    for command in ("chat", "check", "init"):
+        assert run([command, "-c", ""]) == 2
+        assert "-c needs the name of a file" in capfd.readouterr().err
+
+
 def test_warnings_are_told_and_stop_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     original = Path(__file__).parents[1] / "app" / "original-config.toml"
     assert run(["check", "-c", str(original)]) == 0
