@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kesoku_actors.app.sections import OpenAI
 from kesoku_actors.app.settings import Settings
 from kesoku_actors.app.settings_decode import Problem
+from kesoku_actors.app.settings_pending import MISSING_MODELS
 from kesoku_actors.clock import World, real_world
 from kesoku_actors.errors import UsageError
 from kesoku_actors.llm.classify import Source
@@ -68,9 +69,9 @@ def model_problems(settings: Settings) -> Iterator[Problem]:
     world = real_world()
     registry = provider_registry(settings, world, Logger(sink=lambda _entry: None, wall=world.clock.wall))
     factories = {factory.name: factory for factory in registry.factories()}
-    if name not in (AUTO, *factories):
+    if name not in (AUTO, *MISSING_MODELS, *factories):
         yield Problem(("agent", "llm"), f"there is no model {name!r}; present: {', '.join(factories)}, {AUTO}")
-    elif name not in (AUTO, LOCAL) and (lack := factories[name].missing()):
+    elif name in factories and name != LOCAL and (lack := factories[name].missing()):
         yield Problem(("agent", "llm"), f"{name!r} cannot answer: {lack}; set {factories[name].how}")
 
 

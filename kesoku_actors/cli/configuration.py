@@ -37,10 +37,12 @@ def settings_of(config: str | None, overrides: Mapping[str, object], *, thorough
     from kesoku_actors.app.settings import load_settings
 
     path = None if config is None else Path(config)
-    further = None
     if thorough:
-        from kesoku_actors.app.models import model_problems as further
-    settings = load_settings(path, environ=os.environ, overrides=overrides, further=further)
+        from kesoku_actors.app.models import model_problems
+
+        settings = load_settings(path, environ=os.environ, overrides=overrides, further=model_problems)
+    else:
+        settings = load_settings(path, environ=os.environ, overrides=overrides)
     for warning in settings.warnings:
         tell("warning", warning)
     return settings
