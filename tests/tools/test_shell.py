@@ -171,6 +171,42 @@ async def test_force_reaches_a_child_that_left_session_and_parent(shell, tmp_pat
     assert made.outcome(A).outcome is Outcome.INTERRUPTED
 
 
+CLEARED = "env -i PATH=/usr/bin:/bin KESOKU_CALL=forged setsid"
+
+
+async def test_the_deadline_ends_what_left_session_parent_and_environment(shell, tmp_path):
+    os.mkfifo(tmp_path / "escaped")
+    escape = f"({CLEARED} sh -c \"trap '' TERM; echo \\$\\$ > escaped; sleep 600; :\" &) ; sleep 600"
+    async with shell(deadline_s=2.0) as made:
+        made.start(run(A, command=escape))
+        escaped = int(await trio.Path(tmp_path / "escaped").read_text())
+        seen = process(escaped)
+        assert seen is not None
+        await made.heard(Settled, A)
+        assert process(escaped) is None
+    assert made.outcome(A).metadata["survivors"] == []
+
+
+async def test_what_left_everything_and_lives_on_is_named_and_belongs_to_its_own_call(shell):
+    async with shell() as made:
+        made.start(run(A, command=f"({CLEARED} sleep 600 &) ; echo hi"), run(B, command="echo alone"))
+        await made.heard(Settled, A, B)
+        (survivor,) = made.outcome(A).metadata["survivors"]
+        os.kill(survivor["pid"], 9)
+    assert f"(pid {survivor['pid']})" in made.outcome(A).content
+    assert made.outcome(B).metadata["survivors"] == []
+
+
+async def test_the_mark_changes_nothing_that_a_command_sees(shell):
+    async with shell() as made:
+        made.start(run(A, command="echo $0 $#; ulimit -v; ulimit -d; ps -o args= -p $$; nope"))
+        await made.heard(Settled, A)
+    lines = made.outcome(A).content.splitlines()
+    assert lines[:3] == ["/bin/sh 0", "unlimited", "unlimited"]
+    assert lines[3].startswith("/bin/sh -c echo $0")
+    assert lines[4] == "/bin/sh: 1: nope: not found"
+
+
 async def test_the_program_s_end_leaves_no_child(shell):
     async with shell(shutdown_grace_s=0.0) as made:
         made.start(*(run(numbered(n), command="sleep 600 & sleep 600") for n in range(4)))

@@ -12,7 +12,7 @@ import trio
 
 from kesoku_actors.store.port import DeadCall
 from kesoku_actors.tools.shell import end_survivors
-from kesoku_actors.tools.shell.process_table import CALL_VARIABLE, process, start_time
+from kesoku_actors.tools.shell.process_table import CALL_VARIABLE, marked, process, start_time
 
 
 def ours(call_id: str) -> str:
@@ -26,7 +26,7 @@ async def orphan():
 
     async def spawn(script: str = "echo up; sleep 600; :", call_id: str = "lost") -> trio.Process:
         started = await trio.lowlevel.open_process(
-            ["sh", "-c", script],
+            marked(("sh", "-c", script), ours(call_id)),
             start_new_session=True,
             stdout=subprocess.PIPE,
             env={"PATH": "/usr/bin:/bin", CALL_VARIABLE: ours(call_id)},
@@ -61,6 +61,14 @@ async def test_a_survivor_that_was_never_stored_is_found_by_its_mark(orphan):
     left = await orphan()
     (found,) = await end_survivors([dead(None, None)])
     assert {one.pid for one in found.ended} >= {left.pid}
+
+
+async def test_a_survivor_without_its_environment_and_parent_is_found_by_its_limit(orphan):
+    await orphan("(env -i /usr/bin/setsid /bin/sh -c \"trap '' TERM; echo up; sleep 600; :\" &)")
+    (found,) = await end_survivors([dead(None, None)], grace_s=0.1)
+    assert found.left == ()
+    assert "sh" in {one.name for one in found.ended}
+    assert all(process(one.pid) is None for one in found.ended)
 
 
 async def test_survivors_of_many_calls_are_ended_together_and_told_in_order(orphan):

@@ -53,6 +53,11 @@ class ShellPolicy:
     search_path: tuple[str, ...] = tuple(DEFAULT_PATH.split(":"))
     """Folders from which a program may be named with its path in an allowlist; they are the child's PATH."""
 
+    @property
+    def runs_a_shell(self) -> bool:
+        """Whether what may run is run by `/bin/sh`."""
+        return self.use_shell and self.mode is Mode.BLOCKLIST
+
 
 @frozen(kw_only=True)
 class Run:
@@ -110,7 +115,7 @@ def _judge_blocked(policy: ShellPolicy, command: str) -> Run | Refused:
         return Refused(reason="it may name programs in more places than are looked at; make it shorter")
     if blocked := first_match(patterns, read):
         return Refused(reason=f"it is blocked by the pattern {blocked.text}")
-    if policy.use_shell:
+    if policy.runs_a_shell:
         return Run(argv=("/bin/sh", "-c", command))
     try:
         return Run(argv=plain_words(command))

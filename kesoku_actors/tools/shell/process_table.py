@@ -1,12 +1,19 @@
 """The kernel's table of processes, as far as ending a command needs it. Reads /proc; elsewhere the table is empty.
 
 A pid is reused, a pid with its start time is not: whoever keeps a pid keeps its start time beside it.
+
+A process that left its session, its parent and its environment is still found, by a limit that it inherited and that
+Linux does not enforce: the soft limit of resident memory, set to a number that only this call has. Adopting such
+processes (as a child subreaper) would tell that they are somebody's, but not whose among commands that run side by
+side, nor would it outlive us; the limit tells both. Whoever changes its own limits is not found.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +21,11 @@ from attrs import frozen
 
 CALL_VARIABLE: Final = "KESOKU_CALL"
 """Every command's environment names its call, so that a process that left its group and parent is still found."""
+_VARIABLE: Final = f"{CALL_VARIABLE}=".encode()
+_LIMIT_BASE: Final = 2**52
+"""KiB; far above any memory there is, so nothing that plans by the limit is held back."""
+_LIMIT: Final = re.compile(rb"^Max resident set\s+(\d+)", re.M)
+_SET_LIMIT: Final = 'ulimit -S -m "$0" 2>/dev/null; exec "$@"'
 
 _PROC: Final = Path("/proc")
 _ENDED: Final = "ZXx"
@@ -30,6 +42,16 @@ class Process:
     start: float
     """Clock ticks since boot."""
     name: str
+
+
+def marked(argv: tuple[str, ...], call_id: str) -> tuple[str, ...]:
+    """Return the words that run `argv` in the same process, with the limit by which all it starts is found."""
+    return ("/bin/sh", "-c", _SET_LIMIT, str(_limit(call_id)), *argv)
+
+
+def _limit(call_id: str) -> int:
+    """The limit of a call, in KiB."""
+    return _LIMIT_BASE + int.from_bytes(sha256(call_id.encode()).digest()[:6])
 
 
 def process(pid: int) -> Process | None:
@@ -64,10 +86,10 @@ def _look_up(pid: int) -> tuple[Process, str] | None:
 
 @frozen(kw_only=True)
 class Family:
-    """The processes of one command: its session, what bears its mark, and the descendants of these."""
+    """The processes of one command: its session, what bears one of its marks, and the descendants of these."""
 
     leader: int | None
-    """The command's own pid, which is its session; without one the mark alone tells."""
+    """The command's own pid, which is its session; without one the marks alone tell."""
     call_id: str
 
     def members(self) -> tuple[Process, ...]:
@@ -86,11 +108,24 @@ class Family:
                 yield pid
 
     def _marks(self, pid: int) -> bool:
-        try:
-            environment = (_PROC / str(pid) / "environ").read_bytes()
-        except OSError:
-            return False
-        return f"{CALL_VARIABLE}={self.call_id}".encode() in environment.split(b"\0")
+        limit = _limit_of(pid)
+        if limit >= _LIMIT_BASE:
+            return limit == _limit(self.call_id)
+        return _VARIABLE + self.call_id.encode() in _read(pid, "environ").split(b"\0")
+
+
+def _limit_of(pid: int) -> int:
+    """The soft limit of a process's resident memory, in KiB; 0 when it has none or nobody can tell."""
+    found = _LIMIT.search(_read(pid, "limits"))
+    return int(found[1]) // 1024 if found is not None else 0
+
+
+def _read(pid: int, name: str) -> bytes:
+    """What the kernel tells of a process; nothing when it is gone or another user's."""
+    try:
+        return (_PROC / str(pid) / name).read_bytes()
+    except OSError:
+        return b""
 
 
 def _pids() -> list[int]:

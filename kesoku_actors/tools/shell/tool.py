@@ -15,7 +15,7 @@ from kesoku_actors.tools.port import ToolContext, ToolOutcome
 from kesoku_actors.tools.shell import process
 from kesoku_actors.tools.shell.ending import END_GRACE_S
 from kesoku_actors.tools.shell.policy import DEFAULT_PATH, Refused, ShellPolicy, judge
-from kesoku_actors.tools.shell.process_table import CALL_VARIABLE
+from kesoku_actors.tools.shell.process_table import CALL_VARIABLE, marked
 
 PASSED_ON: Final = ("HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
 """Variables of ours that a command gets to see, beside PATH and TERM (S14)."""
@@ -66,7 +66,7 @@ def shell_tool(options: ShellOptions, spawn: process.Spawn = process.spawn) -> C
             )
         record = process.Record(output=Capture(options.bytes_kept))
         what = process.Command(
-            argv=verdict.argv,
+            argv=marked(verdict.argv, context.call_id) if options.policy.runs_a_shell else verdict.argv,
             directory=context.workspace,
             environment={**options.environment, CALL_VARIABLE: context.call_id},
             call_id=context.call_id,
