@@ -8,7 +8,6 @@ import pytest
 import trio
 import trio.testing
 
-from kesoku_actors.adapters import SurfaceGone
 from kesoku_actors.adapters.terminal import ChatState, run_terminal
 from kesoku_actors.adapters.terminal.json_view import JsonView
 from kesoku_actors.adapters.terminal.plain import PlainView
@@ -133,6 +132,18 @@ async def test_texts_beside_calls_are_printed_once_and_kept_parts_are_not():
         ended(gateway, answer(9, "m2", "Done.\n")),
     )
     assert view.out.text == "Let me look.\nDone.\n"
+
+
+async def test_what_was_kept_of_an_answer_is_printed_when_a_stop_ended_it_there():
+    gateway, view = posted(), plain_view()
+    await chat(
+        gateway,
+        view,
+        claimed(gateway),
+        lambda: gateway.put(said(6, "m2", "I was about", metadata={"partial": True})),
+        ended(gateway, status=Status.INTERRUPTED),
+    )
+    assert view.out.text == "I was about\n"
 
 
 async def test_an_answer_already_there_when_listening_begins_is_delivered():
@@ -319,6 +330,4 @@ async def test_a_last_line_that_cannot_be_written_changes_nothing():
     gateway = posted()
     view = PlainView(out=MemoryOutput(), err=MemoryOutput(room=0))
     outcome = await chat(gateway, view, claimed(gateway), ended(gateway, answer(9, "m2", "42")))
-    assert outcome.state is ChatState.ANSWERED
-    with pytest.raises(SurfaceGone):
-        await view.finish(outcome.summary)
+    assert (outcome.state, view.out.text) == (ChatState.ANSWERED, "42\n")

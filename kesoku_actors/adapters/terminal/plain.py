@@ -1,8 +1,9 @@
 """The view for pipes and files: what was committed, nothing else, never twice.
 
 Standard output gets the answer to this chat's message and the texts said on the way to it; not what is still being
-streamed, since a new attempt could not take it back (B2), and not the kept part of an interrupted text. All else,
-labelled, goes to standard error: notices, answers to earlier messages, receipts, the last line.
+streamed, since a new attempt could not take it back (B2). The kept part of an interrupted text is written when it was
+a stop that ended the turn there: nothing follows it. All else, labelled, goes to standard error: notices, answers to
+earlier messages, receipts, the last line.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from kesoku_actors.adapters.courier import SurfaceGone
 from kesoku_actors.adapters.terminal.harmless import harmless
 from kesoku_actors.adapters.terminal.output import Output
 from kesoku_actors.adapters.terminal.render import receipt_lines
-from kesoku_actors.adapters.terminal.summary import TurnSummary, summary_line
+from kesoku_actors.adapters.terminal.summary import ChatState, TurnSummary, summary_line
 from kesoku_actors.adapters.terminal.view import Leaf
 from kesoku_actors.protocol import Changed, Event, Role, Status, StopEnded, Type
 
@@ -28,6 +29,8 @@ class PlainView:
     err: Output
     refresh_s: None = field(default=None, init=False)
     _said: set[str] = field(factory=set, init=False)
+    _kept: str = field(default="", init=False)
+    """The kept part of the text that was interrupted last."""
 
     async def show(self, event: Event, *, is_ours: bool) -> None:
         """Write a committed text of our turn once, and receipts."""
@@ -35,11 +38,13 @@ class PlainView:
             case Changed(message=message) if (
                 is_ours
                 and (message.role, message.type, message.status) == (Role.ASSISTANT, Type.TEXT, Status.RESPONDED)
-                and not message.metadata.get("partial")
                 and message.id not in self._said
             ):
-                await self.out.write(_ended(message.content))
                 self._said.add(message.id)
+                if message.metadata.get("partial"):
+                    self._kept = message.content
+                else:
+                    await self.out.write(_ended(message.content))
             case StopEnded():
                 await self._aside("".join(f"{line}\n" for line in receipt_lines(event)))
             case _:
@@ -59,7 +64,9 @@ class PlainView:
         """Do nothing: nothing here changes with time."""
 
     async def finish(self, summary: TurnSummary) -> None:
-        """Write the last line to standard error."""
+        """Write what was kept of the answer if a stop ended it there, and the last line to standard error."""
+        if summary.state is ChatState.STOPPED and self._kept:
+            await self.out.write(_ended(self._kept))
         await self._aside(f"{summary_line(summary)}\n")
 
     async def _aside(self, text: str) -> None:
