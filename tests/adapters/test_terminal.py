@@ -146,6 +146,18 @@ async def test_what_was_kept_of_an_answer_is_printed_when_a_stop_ended_it_there(
     assert view.out.text == "I was about\n"
 
 
+@pytest.mark.parametrize("is_cut", [True, False])
+async def test_an_answer_cut_at_the_output_limit_says_so(is_cut):
+    made = answer(9, "m2", "It all began", metadata={"truncated": True} if is_cut else {})
+    plain, out = plain_view(), MemoryOutput()
+    drawn = RichView(out=out, clock=Clock(monotonic=lambda: 0.0), size=lambda: (80, 24), no_color=True)
+    for view, shown in ((plain, plain.err), (drawn, out)):
+        gateway = posted()
+        await chat(gateway, view, claimed(gateway), ended(gateway, made))
+        assert ("cut off: the model reached its output limit" in shown.text) is is_cut
+    assert plain.out.text == "It all began\n"
+
+
 async def test_an_answer_already_there_when_listening_begins_is_delivered():
     gateway, view = posted(), plain_view()
     claimed(gateway)()

@@ -56,9 +56,11 @@ class PlainView:
             if leaf.label is not None:
                 await self._aside(f"({leaf.label})\n")
             await self.out.write(_ended(leaf.text))
+            if leaf.ending is not None:
+                await self._aside(f"({leaf.ending})\n")
         else:
-            label = "" if leaf.label is None else f"({leaf.label})\n"
-            await self.err.write(label + _ended(leaf.text))
+            label, ending = ("" if words is None else f"({words})\n" for words in (leaf.label, leaf.ending))
+            await self.err.write(label + _ended(leaf.text) + ending)
 
     async def refresh(self) -> None:
         """Do nothing: nothing here changes with time."""

@@ -82,6 +82,8 @@ class Transcript:
             self._screen = close(self._screen)
         else:
             self._printing += document(harmless(leaf.text), self.painter)
+        if leaf.ending is not None:
+            self.print(Text(f"({leaf.ending})", "yellow"))
 
     def print(self, *texts: Text) -> None:
         """Add lines to be printed for good."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
 
 from attrs import frozen
 
 from kesoku_actors.adapters.terminal.summary import TurnSummary
 from kesoku_actors.protocol import Event, Message, Role
+
+CUT: Final = "cut off: the model reached its output limit; ask it to go on"
 
 
 @frozen(kw_only=True)
@@ -25,6 +27,11 @@ class Leaf:
     def is_answer(self) -> bool:
         """Whether the model said it; a notice otherwise."""
         return self.message.role is Role.ASSISTANT
+
+    @property
+    def ending(self) -> str | None:
+        """What to say after it, if anything."""
+        return CUT if self.is_answer and self.message.metadata.get("truncated") else None
 
     @property
     def label(self) -> str | None:
