@@ -25,7 +25,7 @@ from kesoku_actors.store.ownership import owned
 from kesoku_actors.store.port import StoreDamaged, StoreUnusable
 from kesoku_actors.store.schema import SCHEMA, migrate
 from kesoku_actors.store.soundness import check_soundness
-from kesoku_actors.store.sql import scalar, select
+from kesoku_actors.store.sql import plan_once, scalar, select
 
 MIN_SQLITE: Final = (3, 51, 3)
 """Earlier ones may lose pages of the write-ahead log."""
@@ -178,7 +178,7 @@ def _check(path: Path, connection: apsw.Connection, had_log: bool, warn: Callabl
 
 
 def _prepare(connection: apsw.Connection, durability: Durability, now: float) -> None:
-    for set_up in (_refuse_quoted_strings, _log_ahead, _bound_the_log):
+    for set_up in (_refuse_quoted_strings, _log_ahead, _bound_the_log, plan_once):
         set_up(connection)
     connection.pragma("synchronous", durability.name)
     migrate(connection, now)

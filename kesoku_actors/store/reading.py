@@ -15,6 +15,7 @@ from kesoku_actors.store import faults
 from kesoku_actors.store.header import Header, check_header, has_beside
 from kesoku_actors.store.port import StoreBusy, StoreDamaged, StoreFault, StoreUnusable
 from kesoku_actors.store.schema import SCHEMA
+from kesoku_actors.store.sql import plan_once
 
 _BUSY_MS: Final = 2000
 """A reader waits only while another process recovers the write-ahead log."""
@@ -41,6 +42,7 @@ def open_for_reading(path: Path, connect: Callable[[Path, int], apsw.Connection]
     connection = _connect(path, connect)
     try:
         connection.set_busy_timeout(_BUSY_MS)
+        plan_once(connection)
         version = connection.pragma("user_version")
     except apsw.Error as error:
         connection.close()

@@ -9,6 +9,15 @@ import apsw
 Row = tuple[Any, ...]
 
 
+def plan_once(connection: apsw.Connection) -> None:
+    """Keep the plan of a prepared statement for all values bound to it.
+
+    SQLite would plan one of a table with partial indexes anew whenever a value changes, which takes longer than most
+    of ours run. What such an index needs to be used has to stand in the statement itself.
+    """
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+
+
 def select(connection: apsw.Connection, sql: str, values: Row = ()) -> list[Row]:
     """Run a statement and return its rows."""
     return connection.execute(sql, values).fetchall()
