@@ -22,13 +22,20 @@ from typing import Final
 
 from kesoku_actors.tools.shell.programs import DOES_THE_SAME, LOADER, MARKS, VALUE, WRAPPERS
 
-_CALLERS: Final = "system|popen|Popen|exec[lv]?p?e?|spawn[lv]?p?e?|posix_spawnp?|run|call|check_call|check_output"
+_CALLERS: Final = (
+    "system|popen|Popen|exec[lv]?p?e?|exec(?:File)?(?:Sync)?|spawn(?:[lv]?p?e?|p|Sync)|run|call|check_call|check_output|"
+    "getoutput|getstatusoutput|shell|passthru|proc_open|qx|%x"
+)
+"""Functions of many languages that run what they are given."""
 _BRACKETED: Final = r"if|then|elif|else|while|until|do|time|coproc"
 _CUTS: Final = re.compile(
     # A bracket directly behind another word is no group: `print('rm')` of a script only prints.
-    rf"[;&|)`\n\r{{}}]|(?<!\w)\(|\b(?:{_BRACKETED})\(|(?:{_CALLERS}|getoutput|execSync|spawnSync)\s*\([\[\s]*"
+    rf"[;&|)`\n\r{{}}]|(?<!\w)\(|\b(?:{_BRACKETED})\(|(?:{_CALLERS})\s*\([\[\s]*"
     rf"|\b(?:system|exec|popen|qx)\s+(?=[\"'])"
 )
+_FED: Final = re.compile(r"\|&?\s*(?:[^\s|;&]*/)?(?:ba|da|z|k|mk|a)?sh(?:\s+-\w*)*\s*(?:[;&|)}\n]|$)")
+"""A shell that reads commands from a pipe."""
+_PRINTERS: Final = frozenset({"echo", "printf"})
 _QUOTING: Final = re.compile(r"\$?['\"]|\\")
 _QUOTED: Final = re.compile(r"\\.|\"(?:\\.|[^\"\\])*\"|'[^']*'", re.S)
 _WORD_ENDS: Final = re.compile(r"[\s;&|()<>`{}]")
@@ -56,10 +63,11 @@ def readings(command: str, names: Iterable[str] = ()) -> tuple[str, ...]:
     found: dict[str, None] = {}
     known = tuple(names)
     expands = "$" in command
+    wrappers = WRAPPERS | _PRINTERS if _FED.search(command) else WRAPPERS
     for text in dict.fromkeys(_texts(_GLUED.sub(r"\1 ", _CONTINUED.sub("", command)))):
         for fragment in _CUTS.split(text):
             words = [plain for word in fragment.split() if (plain := _QUOTING.sub("", word))]
-            found.update(dict.fromkeys(_commands(words, known)))
+            found.update(dict.fromkeys(_commands(words, known, wrappers)))
             if expands or "alias" in words:
                 found.update(dict.fromkeys(_assigned(words)))
     return tuple(found)
@@ -75,7 +83,7 @@ def _texts(text: str) -> Iterator[str]:
     )
 
 
-def _commands(words: list[str], names: tuple[str, ...]) -> Iterator[str]:
+def _commands(words: list[str], names: tuple[str, ...], wrappers: frozenset[str]) -> Iterator[str]:
     starts = [(0, 0)]  # a word, and how much of it is in front of the command
     seen: set[tuple[int, int]] = set()
     scanned: set[str] = set()  # the leftmost start comes first, so one look at a program's arguments finds every mark
@@ -94,7 +102,7 @@ def _commands(words: list[str], names: tuple[str, ...]) -> Iterator[str]:
         arguments = words[index + 1 : end]
         yield from (" ".join((name, *arguments)) for name in _names(program, names, first=first))
         name = _name(program)
-        kind = _WRAPPER if _wraps(name, arguments) else name
+        kind = _WRAPPER if _wraps(name, arguments, wrappers) else name
         if kind not in scanned:
             scanned.add(kind)
             for found in _behind(kind, words, index + 1):
@@ -102,10 +110,10 @@ def _commands(words: list[str], names: tuple[str, ...]) -> Iterator[str]:
         yield from (same for (who, how), same in DOES_THE_SAME.items() if who == name and how in words[index:])
 
 
-def _wraps(name: str, arguments: list[str]) -> bool:
+def _wraps(name: str, arguments: list[str], wrappers: frozenset[str]) -> bool:
     if name == "command" and arguments[:1] in (["-v"], ["-V"]):
         return False  # it only tells what a name stands for
-    return name in WRAPPERS or name.startswith("-")
+    return name in wrappers or name.startswith("-")
 
 
 def _behind(kind: str, words: list[str], index: int) -> Iterator[tuple[int, int]]:
