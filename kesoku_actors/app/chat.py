@@ -75,7 +75,8 @@ async def _chat(request: ChatRequest, prelude: Prelude, view: View) -> ChatOutco
         edges=lambda _gateway: (),
         probe=lambda _point: None,
     )
-    house = build_house(plan)
+    # The signals are taken when it runs.
+    house = build_house(evolve(plan, store=evolve(plan.store, refused=lambda: signals.give_up())))
     system = run_system(house.spec, log=prelude.log_actors)
     with signals_to(system) as signals:
         async with system:
@@ -100,7 +101,7 @@ async def _talk(
         raise UsageError("too many messages wait in this session already; wait for their answers")
     message = posted.message
     with trio.CancelScope() as leave:
-        interrupts = Interrupts(gateway=gateway, session_id=message.session_id, leave=leave)
+        interrupts = Interrupts(gateway=gateway, session_id=message.session_id, leave=leave, log=prelude.log)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(interrupts.obey, _presses(signals, leave))
             sessions_dir = request.settings.workspace.sessions_dir

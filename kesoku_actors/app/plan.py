@@ -82,7 +82,7 @@ def store_options(settings: Settings, log: Logger, probe: Callable[[str], None])
         path=settings.workspace.db_path,
         durability=Durability(settings.workspace.durability),
         rules=Rules(max_waiting=settings.agent.max_waiting, default_mode=settings.agent.busy_mode),
-        warn=log.warning,
+        warn=log.error,  # a terminal shows nothing less
         probe=probe,
     )
 

@@ -52,6 +52,11 @@ class Signals:
             self._stopping = True
             self.leave.cancel()
 
+    def give_up(self) -> None:
+        """End everything at once if it stops already: the store cannot write what the stop waits for."""
+        if self._stopping:
+            self.system.cancel()
+
     @contextmanager
     def heard(self) -> Iterator[trio.MemoryReceiveChannel[int]]:
         """Hand the signals to the block, as numbers; when it ends, the stop begins."""

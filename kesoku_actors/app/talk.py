@@ -72,7 +72,12 @@ async def _interactive(request: TalkRequest, prelude: Prelude, screen: Screen) -
     )
     brains = Brains(registry=prelude.registry, default=plan.brains[0])
     models = DynamicSpec(id="models", dynamic=brains.models)
-    plan = evolve(plan, brain_for=brains.of, provider_children=(*plan.provider_children, models))
+    plan = evolve(
+        plan,
+        brain_for=brains.of,
+        provider_children=(*plan.provider_children, models),
+        store=evolve(plan.store, refused=lambda: signals.give_up()),  # they are taken when it runs
+    )
     house = build_house(plan)
     options = TalkOptions(
         channel=channel,

@@ -10,6 +10,7 @@ Cancelled, the actor still learns what became of the group it runs: the executor
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
@@ -18,6 +19,7 @@ from pathlib import Path
 from threading import Event
 from typing import Final, TypeVar
 
+import apsw
 import trio
 from attrs import Factory, define, field, frozen
 
@@ -36,9 +38,14 @@ T = TypeVar("T")
 
 GROUP: Final = 64
 """Letters of one transaction at most."""
+_TOLD_FOR_S: Final = 60.0
 
 
 def _quiet(_text: str) -> None:
+    return None
+
+
+def _nothing() -> None:
     return None
 
 
@@ -61,7 +68,9 @@ class StoreOptions:
     """A larger database is checked beside its work after an unclean end (C8)."""
     sleep: Callable[[float], Awaitable[None]] = trio.sleep
     warn: Callable[[str], None] = _quiet
-    """Told what people should know of a start, one line each."""
+    """Told what people should know, one line each: of a start, and once of a disk that takes nothing."""
+    refused: Callable[[], None] = _nothing
+    """Told each time a group was given up, after all its tries; called on the trio thread."""
     probe: Callable[[str], None] = _quiet
     """Told the names of the points where a crash matters; on the thread that runs the transaction."""
 
@@ -159,12 +168,17 @@ class _Writer:
     engine: Engine
     publish: Callable[[Publication], None]
     rng: random.Random
+    is_waiting: bool = False
+    """Whether the last group was given up."""
+    told: float = -math.inf
+    """When people were told of that last, in trio's time."""
 
     async def commit(self, letters: list[Letter[Command]]) -> None:
         """Commit one group and answer its letters. Raises `StoreDamaged`."""
         try:
             replies, publication = await self._patiently(partial(self.engine.run, [each.message for each in letters]))
         except faults.PASSING as error:
+            self._tell(error)
             for letter in letters:
                 letter.refuse(faults.busy(error))
         except faults.DAMAGE as error:
@@ -172,10 +186,19 @@ class _Writer:
                 letter.refuse(faults.damaged(self.options.path, error))
             raise faults.damaged(self.options.path, error) from error
         else:
+            self.is_waiting = False
             if publication is not None:
                 self.publish(publication)
             for letter, reply in zip(letters, replies, strict=True):
                 _answer(letter, reply)
+
+    def _tell(self, error: apsw.Error) -> None:
+        # What is small may still be taken in between; that is not worth telling the same again.
+        if not self.is_waiting and trio.current_time() - self.told >= _TOLD_FOR_S:
+            self.told = trio.current_time()
+            self.options.warn(faults.waiting(error))
+        self.is_waiting = True
+        self.options.refused()
 
     async def _patiently(self, run: Callable[[], T]) -> T:
         """Run a group, again after each pause as long as what fails may pass; the last error is raised."""

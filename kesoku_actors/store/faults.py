@@ -62,6 +62,13 @@ def damaged(path: object, detail: object) -> StoreDamaged:
     return StoreDamaged(f"the database {path} is damaged ({detail}); it was left untouched: restore a backup of it")
 
 
+def waiting(error: apsw.Error) -> str:
+    """Return what people are told while everything waits for a passing error to pass."""
+    if isinstance(error, apsw.FullError):
+        return "the disk is full, waiting for space"
+    return f"the store cannot be written ({error}), waiting for it"
+
+
 def _are_descriptors_used_up() -> bool:
     """SQLite does not say why it could not open a file, so another one is tried."""
     try:
