@@ -178,6 +178,8 @@ def test_harmless_text_has_no_control_effect_and_stays_harmless(text):
         ("\u202eevil\u2066", "\ufffdevil\ufffd"),
         ("half \ud83d", "half \ufffd"),
         ("漢字 👩‍👩‍👧 é\tx", "漢字 👩‍👩‍👧 é\tx"),
+        ("a\u200bb\u2060c\ufeffd\u200ee\u200ff\u061cg", "a\ufffdb\ufffdc\ufffdd\ufffde\ufffdf\ufffdg"),
+        ("👩\u200d👧 ❤\ufe0f می\u200cخواهم", "👩\u200d👧 ❤\ufe0f می\u200cخواهم"),
     ],
 )
 def test_escape_sequences_become_visible_signs(text, clean):
