@@ -26,6 +26,8 @@ DONE: Final = "[DONE]"
 LONGEST: Final = 1 << 24
 """Characters of one completion, framing included: no answer is longer, and a server cannot fill the memory."""
 
+_MOST_TOKENS: Final = 10**9
+"""No inference takes more: a larger count is a mistake, and not counted."""
 _LONGEST_REASON: Final = 100
 """Characters of a finish reason."""
 
@@ -245,7 +247,7 @@ def _word(value: Any) -> str:
 
 def _count(fields: Any, key: str) -> int | None:
     value = fields.get(key) if isinstance(fields, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS else None
 
 
 def _texts(content: Any) -> Iterator[str]:

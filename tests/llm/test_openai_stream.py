@@ -222,3 +222,9 @@ def test_no_text_breaks_it(data: str) -> None:
     stream = ChatStream(SOURCE, model="m")
     with suppress(ProviderError):
         stream.feed(data)
+
+
+def test_counts_that_cannot_be_are_not_believed() -> None:
+    usage = {"prompt_tokens": 10**30, "completion_tokens": 10**10, "total_tokens": 10**30}
+    assert play(*saying("Hi"), chunk(usage=usage))[0].usage == Usage()
+    assert play(*saying("Hi"), chunk(usage={"prompt_tokens": 10**9, "completion_tokens": -1}))[0].usage.input == 10**9
