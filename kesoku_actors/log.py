@@ -36,6 +36,8 @@ _NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
 _LEVELS: Final = ((ERROR, "error"), (WARNING, "warning"), (INFO, "info"), (DEBUG, "debug"))
 _COLOURS: Final = MappingProxyType({"error": "31", "warning": "33", "info": "36", "debug": "2"})
 _SHORTEST_SECRET: Final = 6
+_LONGEST_VALUE: Final = 2_000
+"""Characters of one text in a field."""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _STDLIB_FIELDS: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -106,7 +108,7 @@ def render_json(entry: Entry, mask: Mask) -> str:
     record: dict[str, Any] = {
         "time": datetime.fromtimestamp(entry.time, UTC).isoformat(timespec="milliseconds"),
         "level": _name(entry.level),
-        "event": mask(entry.event),
+        "event": _bounded(mask(entry.event)),
     }
     for name, value in entry.fields.items():
         record[name if name not in record else f"{name}_"] = _plain(value, mask)
@@ -121,7 +123,7 @@ def render_line(entry: Entry, mask: Mask, *, coloured: bool) -> str:
     clock = datetime.fromtimestamp(entry.time, UTC).strftime("%H:%M:%S")
     values = ((name, _plain(value, mask)) for name, value in entry.fields.items())
     fields = "".join(f" {name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in values)
-    line = f"{level:<7} {_one_line(mask(entry.event))}"
+    line = f"{level:<7} {_one_line(_bounded(mask(entry.event)))}"
     if coloured:
         line = f"\x1b[{_COLOURS[level]}m{line}\x1b[0m"
     line = f"{clock} {line}{_one_line(fields)}"
@@ -205,13 +207,18 @@ def _plain(value: object, mask: Mask) -> Any:
         case float():
             return value if value - value == 0 else str(value)
         case str():
-            return mask(str(value))
+            return _bounded(mask(str(value)))
         case Mapping():
-            return {mask(str(name)): _plain(inner, mask) for name, inner in value.items()}
+            return {_bounded(mask(str(name))): _plain(inner, mask) for name, inner in value.items()}
         case list() | tuple() | set() | frozenset():
             return [_plain(inner, mask) for inner in value]
         case _:
-            return mask(repr(value))
+            return _bounded(mask(repr(value)))
+
+
+def _bounded(text: str) -> str:
+    """Cut after the masking: half a secret would be masked by nobody."""
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}... ({len(text):,} characters)"
 
 
 def _one_line(text: str) -> str:

@@ -168,3 +168,12 @@ def test_any_entry_is_one_line_that_can_be_encoded(event: str, fields: dict[str,
     assert written.count(b"\n") == 1
     assert json.loads(written)["event"] == event
     assert "\n" not in render_line(Entry(time=0, level=INFO, event=event, fields=fields), PLAIN, coloured=True)
+
+
+def test_a_long_text_is_cut_and_no_half_secret_is_left_at_its_end() -> None:
+    mask, secret = mask_secrets(["a-secret-key"]), "a-secret-key"
+    entry = Entry(time=0.0, level=INFO, event="x" * 100_000, fields={"name": "y" * 1_995 + secret + "z" * 100_000})
+    for line in (render_json(entry, mask), render_line(entry, mask, coloured=False)):
+        assert len(line) < 5_000
+        assert "a-se" not in line
+        assert "(101,998 characters)" in line
