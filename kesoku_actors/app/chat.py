@@ -58,13 +58,15 @@ def run_chat(request: ChatRequest) -> int:
             outcome = trio.run(_chat, request, prelude, view)
         except SystemFailed as failed:
             raise most_telling(failed) from failed
-    if outcome is not None and outcome.gone is not None and not outcome.reader_left:
+    if isinstance(outcome, int):
+        return 128 + outcome  # as shells tell of a signal
+    if outcome.gone is not None and not outcome.reader_left:
         raise Unwritable(outcome.gone)
-    return EXIT_CODES[outcome.state] if outcome is not None else EXIT_CODES[ChatState.STOPPED]
+    return EXIT_CODES[outcome.state]
 
 
-async def _chat(request: ChatRequest, prelude: Prelude, view: View) -> ChatOutcome | None:
-    """Run the daemon around one turn; none when the person left before its end."""
+async def _chat(request: ChatRequest, prelude: Prelude, view: View) -> ChatOutcome | int:
+    """Run the daemon around one turn; the number of the signal that ended it when it was left before its end."""
     channel = await channel_of(request, prelude.world)
     plan = plan_run(
         request.settings,
@@ -82,8 +84,8 @@ async def _chat(request: ChatRequest, prelude: Prelude, view: View) -> ChatOutco
         async with system:
             warm(prelude.provider)
             with signals.heard() as numbers:
-                return await _talk(request, house, channel, view, prelude, numbers)
-    return None  # a signal ended it before it could talk, or cut it short
+                return await _talk(request, house, channel, view, prelude, numbers) or signals.ended_by
+    return signals.ended_by  # before it could talk, or cutting it short
 
 
 async def _talk(

@@ -34,12 +34,16 @@ class Signals:
 
     system: System
     leave: trio.CancelScope = field(factory=trio.CancelScope)
+    ended_by: int = field(default=signal.SIGINT, init=False)
+    """What the exit code names: the first signal that asked for an end in order, Ctrl-C when there is none."""
     _listener: trio.MemorySendChannel[int] | None = field(default=None, init=False)
     _terminated: bool = field(default=False, init=False)
     _stopping: bool = field(default=False, init=False)
 
     def take(self, number: int) -> None:
         """Do what the signal asks for now."""
+        if self.ended_by == signal.SIGINT and number != WINDOW_CHANGED:
+            self.ended_by = number
         again = number == signal.SIGTERM and self._terminated
         if again or (number == signal.SIGINT and self._stopping):
             self.system.cancel()

@@ -8,8 +8,10 @@ BUG = 70
 UNWRITABLE = 73
 IN_USE = 75
 CONFIGURATION = 78
+HUNG_UP = 129
 STOPPED = 130
 BROKEN_PIPE = 141
+TERMINATED = 143
 
 EXIT_CODES = {
     ANSWERED: "answered, or done",
@@ -20,8 +22,10 @@ EXIT_CODES = {
     UNWRITABLE: "a folder, a file or the database cannot be made or written",
     IN_USE: "another process uses the store, or the disk is full",
     CONFIGURATION: "the configuration cannot be used",
+    HUNG_UP: "the terminal hung up (SIGHUP); the next chat of the session goes on with the turn",
     STOPPED: "stopped by Ctrl-C",
     BROKEN_PIPE: "the reader of the output went away",
+    TERMINATED: "asked to end (SIGTERM); the next chat of the session goes on with the turn",
 }
 
 

@@ -16,7 +16,7 @@ import pytest
 from attrs import frozen
 
 LONGEST_S = 60.0
-STOPPED = 130
+HUNG_UP = 129
 SCENARIO = """
 inferences = [[{{ call = "run_shell_command", id = "a", arguments = {{ command = '{command}' }} }}]]
 """
@@ -93,6 +93,15 @@ def test_a_second_signal_while_it_stops_ends_everything_at_once(
         assert chat.tool_is_gone()
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGHUP, 129), (signal.SIGTERM, 143)])
+def test_the_exit_code_names_the_signal_that_ended_the_chat(
+    tmp_path: Path, environ: dict[str, str], number: signal.Signals, code: int
+) -> None:
+    with working(tmp_path, environ, "true; sleep 0.1") as chat:
+        chat.send(number)
+        assert chat.leaves() == code
+
+
 def test_a_terminal_that_hangs_up_twice_leaves_the_tool_its_time(tmp_path: Path, environ: dict[str, str]) -> None:
     with working(tmp_path, environ, f"until cat {tmp_path}/go; do sleep 0.05; done 2>&-") as chat:
         chat.send(signal.SIGHUP)
@@ -100,7 +109,7 @@ def test_a_terminal_that_hangs_up_twice_leaves_the_tool_its_time(tmp_path: Path,
         chat.send(signal.SIGHUP)
         (tmp_path / "gone").write_text("all is well")
         (tmp_path / "gone").rename(tmp_path / "go")
-        assert chat.leaves() == STOPPED
+        assert chat.leaves() == HUNG_UP
     with closing(apsw.Connection(str(tmp_path / "kesoku.db"))) as store:
         [(said,)] = store.execute("SELECT content FROM messages WHERE type = 'tool_result'")
     assert said.startswith("all is well")
