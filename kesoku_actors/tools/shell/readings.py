@@ -33,9 +33,12 @@ _CUTS: Final = re.compile(
     rf"[;&|)`\n\r{{}}]|(?<!\w)\(|\b(?:{_BRACKETED})\(|(?:{_CALLERS})\s*\([\[\s]*"
     rf"|\b(?:system|exec|popen|qx)\s+(?=[\"'])"
 )
-_FED: Final = re.compile(r"\|&?\s*(?:[^\s|;&]*/)?(?:ba|da|z|k|mk|a)?sh(?:\s+-\w*)*\s*(?:[;&|)}\n]|$)")
-"""A shell that reads commands from a pipe."""
+_FED: Final = re.compile(
+    r"\|&?\s*(?:[^\s|;&]*/)?(?:ba|da|z|k|mk|a)?sh(?:\s+-\w*)*\s*(?:[;&|)}\n]|$)|(?:\A|[;&|({\n])[ \t]*\"?(?:\$\(|`)"
+)
+"""A shell that reads commands from a pipe, or a substitution that stands where a command begins."""
 _PRINTERS: Final = frozenset({"echo", "printf"})
+"""Programs whose arguments are what such a shell or substitution is given."""
 _QUOTING: Final = re.compile(r"\$?['\"]|\\")
 _QUOTED: Final = re.compile(r"\\.|\"(?:\\.|[^\"\\])*\"|'[^']*'", re.S)
 _WORD_ENDS: Final = re.compile(r"[\s;&|()<>`{}]")
