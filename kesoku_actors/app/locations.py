@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import stat
 import tempfile
 from pathlib import Path
 from typing import Final
@@ -39,6 +41,19 @@ def make_folder(path: Path) -> None:
             folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise Unwritable(f"cannot make the folder {path}: {error.strerror}; choose another place with -c") from None
+
+
+def exposed(path: Path, rights: int) -> str | None:
+    """Return a warning if others than its owner have some of `rights`, mode bits, on what is at `path` already (T6)."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # it is not there yet, or whoever opens it says why it cannot be used
+        return None
+    others = mode & rights
+    if not others or mode & stat.S_ISVTX:  # as in /tmp, where everybody has but what is his own
+        return None
+    can = "written" if others & 0o022 else "read"
+    return f"{path} can be {can} by other users of this machine; keep them out: chmod go= {shlex.quote(str(path))}"
 
 
 def write_new(path: Path, text: str, *, replace: bool) -> None:

@@ -9,6 +9,7 @@ from typing import Final
 from attrs import frozen
 
 from kesoku_actors.actors import ActorError, SystemFailed, leaves
+from kesoku_actors.app.locations import exposed
 from kesoku_actors.app.models import provider_registry
 from kesoku_actors.app.plan import tool_warnings
 from kesoku_actors.app.settings import Settings
@@ -92,6 +93,9 @@ def _nowhere(_entry: Entry) -> None:
 
 
 def _tell_first(settings: Settings, choice: Choice) -> None:
-    warnings = tool_warnings(settings) if choice.provider.supports_tools else ()
-    lines = [*(f"warning: {line}" for line in warnings), choice.line]
+    workspace, tools = settings.workspace, tool_warnings(settings) if choice.provider.supports_tools else ()
+    # A folder of other things may well be read by all; but who writes in it can replace the database.
+    places = ((workspace.db_path, 0o077), (workspace.db_path.parent, 0o022), (workspace.sessions_dir, 0o077))
+    open_places = (warning for path, rights in places if (warning := exposed(path, rights)) is not None)
+    lines = [*(f"warning: {line}" for line in (*tools, *open_places)), choice.line]
     write_if_open(sys.stderr, "".join(f"kesoku-actors: {line}\n" for line in lines))

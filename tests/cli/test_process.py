@@ -133,6 +133,25 @@ def test_a_chat_tells_each_warning_once(shell: Shell, tmp_path: Path) -> None:
     assert errors.count("agent.max_turn_cost: has no effect yet") == 1
 
 
+def test_what_others_may_read_of_an_older_store_is_told_at_each_start(shell: Shell, tmp_path: Path) -> None:
+    code, _, errors = shell("umask 000; $K chat --llm scripted hello")
+    assert (code, "other users" in errors) == (0, False)
+    data = tmp_path / "data" / "kesoku-actors"
+    (data / "kesoku.db").chmod(0o644)
+    data.chmod(0o755)
+    _, _, errors = shell("$K chat --llm scripted hello")
+    assert errors.count("other users") == 1
+    assert f"{data / 'kesoku.db'} can be read by other users of this machine; keep them out: chmod go= " in errors
+    data.chmod(0o777)
+    (data / "sessions").chmod(0o750)
+    _, _, errors = shell("$K chat --llm scripted hello")
+    assert f"{data} can be written by other users" in errors
+    assert f"{data / 'sessions'} can be read by other users" in errors
+    assert errors.count("other users") == 3
+    data.chmod(0o1777)
+    assert shell("$K chat --llm scripted hello")[2].count("other users") == 2
+
+
 def test_without_any_writable_home_init_is_one_line(shell: Shell) -> None:
     code, _, errors = shell("$K init", HOME="/proc/none", XDG_DATA_HOME="/proc/none")
     assert code == 73
