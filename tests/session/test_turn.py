@@ -87,6 +87,23 @@ def test_an_answer_its_turns_end_and_its_step_are_one_commit() -> None:
     assert session.the(v.Finish).clean
 
 
+def test_every_ticket_is_new() -> None:
+    session, tickets = Session(person(1)), list[int]()
+    for act in (
+        session.stand,
+        session.think,
+        session.fail,
+        session.stand,
+        lambda: session.hear(v.TimerFired(session.the(v.SetTimer).ticket)),
+        session.think,
+        lambda: session.say(reply("hi")),
+    ):
+        act()
+        tickets.extend(ticket for each in session.effects if (ticket := getattr(each, "ticket", None)) is not None)
+    assert tickets == sorted(set(tickets))
+    assert len(tickets) == 7
+
+
 def test_a_commits_id_follows_from_worker_and_ticket() -> None:
     session = Session(person(1))
     assert session.commit.id == f"7.3.{session.the(v.SendCommit).ticket}"
@@ -237,6 +254,14 @@ def test_what_another_try_cannot_help_is_told_at_once(remedy: Remedy) -> None:
     ]
     assert commit.step is not None
     assert (commit.step.state, commit.step.error) == (StepState.FAILED, "503 overloaded")
+
+
+def test_a_failed_step_is_stored_with_what_it_used() -> None:
+    session, used = thinking(), Usage(input=9, output=2)
+    ticket = session.the(v.CallModel).ticket
+    session.hear(v.ModelFailed(ticket, "openai", "gpt", "cut", Remedy.RETRY, None, 0.5, 1.0, usage=used))
+    assert session.commit.step is not None
+    assert session.commit.step.usage == used
 
 
 def test_text_streamed_before_the_last_failure_is_kept() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kesoku_actors.llm.port import Remedy
 from kesoku_actors.protocol import (
     Activity,
     BusyMode,
@@ -89,6 +90,12 @@ def test_in_the_other_modes_an_inference_goes_on(mode: BusyMode) -> None:
     assert not session.hear(v.PersonSpoke(person(2))).effects
 
 
+@pytest.mark.parametrize("mode", [each for each in BusyMode if each is not BusyMode.INTERRUPT])
+def test_in_the_other_modes_a_prompt_and_a_backoff_go_on(mode: BusyMode) -> None:
+    assert not Session(person(1), mode=mode).stand().hear(v.PersonSpoke(person(2))).effects
+    assert not thinking(mode=mode).fail().stand().hear(v.PersonSpoke(person(2))).effects
+
+
 def test_a_mode_that_becomes_interrupt_makes_those_who_wait_interrupting() -> None:
     session, _ = streaming(mode=BusyMode.QUEUE)
     assert session.hear(v.PersonSpoke(person(2)), v.ModeSwitched(BusyMode.INTERRUPT)).has(v.AbortModel)
@@ -98,6 +105,14 @@ def test_a_person_ends_a_backoff_at_once() -> None:
     session = thinking().fail().stand()
     session.hear(v.PersonSpoke(person(2)))
     assert session.commit.claim is not None
+
+
+def test_text_of_a_failed_try_is_dropped_also_when_its_commit_was_refused() -> None:
+    session, ticket = streaming("Once")
+    session.hear(v.ModelFailed(ticket, "openai", "gpt", "cut", Remedy.RETRY, None, 0.5, 1.0))
+    assert session.refuse(RefusalReason.MOVED).has(v.SetTimer)
+    session.hear(v.PersonSpoke(person(2)))
+    assert not session.commit.insert
 
 
 def test_nothing_interrupts_a_commit_on_its_way() -> None:
@@ -204,6 +219,16 @@ def test_steer_adopts_between_batches_and_the_turn_ends_as_one() -> None:
     ]
     session.stand().think().say(reply("all"))
     assert set(ends(session.commit)) == {"m1", "m2", "n3"}
+
+
+def test_a_step_cut_short_is_stored_once_when_its_turn_adopts() -> None:
+    session, ticket = streaming("Once")
+    session.hear(v.PersonSpoke(person(2)), v.ModeSwitched(BusyMode.STEER), v.ModelAborted(ticket, "openai", "gpt", 1.0))
+    assert [each.message_id for each in session.commit.adopt] == ["m2"]
+    assert session.commit.step is not None
+    session.stop("m1").stand()
+    assert session.commit.step is None
+    assert not session.commit.insert
 
 
 def test_a_notice_alone_steers_nobody() -> None:

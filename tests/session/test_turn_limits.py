@@ -46,6 +46,7 @@ def test_a_stale_turn_is_ended_with_a_notice_and_its_calls_do_not_start() -> Non
     assert ends(session.commit) == {"m1": (Status.INTERRUPTED, Reason.STALE)}
     assert session.commit.results is ResultMode.SETTLE
     assert session.commit.insert[0].metadata == {"notice": "stale"}
+    assert "ask again" in session.commit.insert[0].content
 
 
 def test_what_still_runs_of_a_stale_turn_is_ended_first() -> None:
@@ -53,6 +54,14 @@ def test_what_still_runs_of_a_stale_turn_is_ended_first() -> None:
     assert session.the(v.EndTools).call_ids == ("c1",)
     session.hear(v.ToolSettled("c1", Outcome.INTERRUPTED)).stand()
     assert ends(session.commit) == {"m1": (Status.INTERRUPTED, Reason.STALE)}
+
+
+def test_a_stale_turn_ends_together_with_what_a_stop_covers() -> None:
+    session = Session(returned=("m1",), stale=True).hear(v.PersonSpoke(person(2))).stop("m2").stand()
+    assert ends(session.commit) == {
+        "m1": (Status.INTERRUPTED, Reason.STALE),
+        "m2": (Status.INTERRUPTED, Reason.STOPPED),
+    }
 
 
 def test_a_shutdown_returns_the_turn_and_drops_its_text() -> None:
@@ -106,6 +115,38 @@ def test_spent_time_lets_a_batch_run_to_its_end() -> None:
     assert not session.effects
     session.hear(v.ToolSettled("c1", Outcome.OK)).stand()
     assert ends(session.commit) == {"m1": (Status.ERROR, Reason.BUDGET)}
+
+
+def test_spent_time_ends_a_backoff_at_once() -> None:
+    session = thinking().fail().stand().hear(v.BudgetSpent("m1"))
+    assert ends(session.commit) == {"m1": (Status.ERROR, Reason.BUDGET)}
+
+
+def test_spent_time_ends_a_prompt_whose_turn_was_read_at_once() -> None:
+    session = working("c1").hear(v.ToolSettled("c1", Outcome.OK)).stand().hear(v.BudgetSpent("m1"))
+    assert ends(session.commit) == {"m1": (Status.ERROR, Reason.BUDGET)}
+
+
+def test_time_spent_before_a_turn_was_read_ends_it_after_its_inference() -> None:
+    session = Session(person(1)).stand().hear(v.BudgetSpent("m1"))
+    assert not session.effects
+    session.think().say(reply("", call())).stand("c1").hear(v.ToolSettled("c1", Outcome.OK)).stand()
+    assert ends(session.commit) == {"m1": (Status.ERROR, Reason.BUDGET)}
+
+
+def test_time_spent_while_a_commit_is_on_its_way_counts_whatever_the_store_answers() -> None:
+    for answer in (Session.stand, lambda session: session.refuse(RefusalReason.MOVED)):
+        session = thinking().fail().hear(v.BudgetSpent("m1"))
+        assert not session.effects
+        assert ends(answer(session).commit) == {"m1": (Status.ERROR, Reason.BUDGET)}
+
+
+def test_time_spent_while_an_answer_is_stored_changes_nothing() -> None:
+    assert thinking().say(reply("hi")).hear(v.BudgetSpent("m1")).stand().the(v.Finish).clean
+
+
+def test_time_of_an_ended_turn_is_not_that_of_the_one_being_claimed() -> None:
+    assert Session(person(2)).hear(v.BudgetSpent("m1")).stand().has(v.BuildPrompt)
 
 
 def test_no_message_fails_for_a_budget_before_a_model_has_read_it() -> None:
