@@ -198,7 +198,7 @@ def test_settled_is_the_end_of_a_call() -> None:
 def test_an_empty_reply_is_asked_again_once_with_a_nudge(nothing: Reply) -> None:
     session = thinking().say(nothing)
     assert session.commit.step is not None
-    assert session.commit.step.state is StepState.FAILED
+    assert (session.commit.step.state, session.commit.step.error) == (StepState.FAILED, "empty reply (stop)")
     assert not session.commit.insert
     session.stand()
     assert session.the(v.BuildPrompt).nudge
@@ -227,6 +227,13 @@ def test_a_failure_is_tried_again_with_full_jitter_below_a_doubling_bound() -> N
     session.fail()
     assert ends(session.commit) == {"m1": (Status.ERROR, Reason.PROVIDER)}
     assert session.commit.insert[0].content == "503 overloaded (tried 6 times)"
+
+
+def test_a_step_that_says_something_makes_the_tries_new_again() -> None:
+    session = thinking().fail().stand()
+    session.hear(v.TimerFired(session.the(v.SetTimer).ticket)).think().say(reply("", call())).stand("c1")
+    session.hear(v.ToolSettled("c1", Outcome.OK)).stand().think().fail(jitter=0.5).stand()
+    assert session.the(v.SetTimer).delay_s == 0.5
 
 
 def test_a_backoff_is_bounded_and_never_sooner_than_the_server_asks() -> None:
@@ -314,6 +321,13 @@ def test_every_notice_to_people_is_a_row_that_leaves() -> None:
 def test_ids_forgotten_never_let_a_turn_interrupt_itself() -> None:
     session = Session(person(1), limits=TurnLimits(max_known=0)).stand().think()
     assert not session.hear(v.PersonSpoke(person(1))).effects
+
+
+def test_a_long_life_remembers_a_bounded_number_of_ids() -> None:
+    session = Session(person(0), mode=BusyMode.QUEUE, limits=TurnLimits(max_known=3)).stand()
+    for number in range(1, 20):
+        session.think().hear(v.PersonSpoke(person(number))).say(reply("hi")).stand().stand()
+    assert len(session.state.session.known) <= 4
 
 
 def test_a_state_is_a_value() -> None:

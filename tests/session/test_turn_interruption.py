@@ -74,6 +74,13 @@ def test_who_interrupted_and_is_gone_lets_the_turn_infer_again_without_the_old_t
     assert session.stand().the(v.BuildPrompt).root_id == "m1"
 
 
+def test_text_of_an_inference_that_is_begun_again_is_of_no_more_use() -> None:
+    session, ticket = streaming("Once")
+    session.hear(v.PersonSpoke(person(2)), v.ModelAborted(ticket, "openai", "gpt", 1.0))
+    assert session.refuse(RefusalReason.MOVED).has(v.BuildPrompt)
+    assert not session.hear(v.PersonSpoke(person(3))).commit.insert
+
+
 def test_a_notice_interrupts_nobody() -> None:
     session, _ = streaming()
     assert not session.hear(v.NoticeArrived(notice(2))).effects
@@ -99,6 +106,17 @@ def test_in_the_other_modes_a_prompt_and_a_backoff_go_on(mode: BusyMode) -> None
 def test_a_mode_that_becomes_interrupt_makes_those_who_wait_interrupting() -> None:
     session, _ = streaming(mode=BusyMode.QUEUE)
     assert session.hear(v.PersonSpoke(person(2)), v.ModeSwitched(BusyMode.INTERRUPT)).has(v.AbortModel)
+
+
+def test_a_hint_that_comes_again_late_interrupts_no_turn_of_its_own() -> None:
+    session, ticket = streaming()
+    session.hear(v.PersonSpoke(person(2)), v.ModelAborted(ticket, "openai", "gpt", 1.0)).stand().think()
+    assert not session.hear(v.PersonSpoke(person(2)), v.PersonSpoke(person(1))).effects
+
+
+def test_a_stop_that_is_done_covers_nobody_any_more() -> None:
+    session = thinking().stop("m2").stop("m2", done=True)
+    assert session.hear(v.PersonSpoke(person(2))).has(v.AbortModel)
 
 
 def test_a_person_ends_a_backoff_at_once() -> None:
@@ -258,6 +276,12 @@ def test_a_stop_of_a_waiting_message_leaves_the_turn_alone() -> None:
     assert ends(session.commit) == {"m2": (Status.INTERRUPTED, Reason.STOPPED)}
 
 
+def test_a_turn_goes_on_beside_a_stop_of_another_message() -> None:
+    session = working("c1", mode=BusyMode.QUEUE).hear(v.PersonSpoke(person(2))).stop("m2")
+    session.hear(v.ToolSettled("c1", Outcome.OK)).stand()
+    assert session.the(v.BuildPrompt).root_id == "m1"
+
+
 def test_a_stop_seen_after_the_answer_was_handed_over_ends_only_what_waits() -> None:
     session = thinking().say(reply("hi")).hear(v.PersonSpoke(person(2))).stop("m1", "m2").stand()
     assert ends(session.commit) == {"m2": (Status.INTERRUPTED, Reason.STOPPED)}
@@ -304,3 +328,19 @@ def test_a_stored_stop_is_obeyed_before_a_turn_is_resumed() -> None:
     session = Session(returned=("m1",), stops=(stop,)).stand("c1")
     assert not session.has(v.StartTools)
     assert ends(session.commit) == {"m1": (Status.INTERRUPTED, Reason.STOPPED)}
+
+
+def test_a_returned_turn_is_resumed_after_what_a_stop_covers_has_ended() -> None:
+    stop = Stop(seq=9, session_id="s", root_id="m2", covers=frozenset({"m2"}))
+    session = Session(person(2), returned=("m1",), stops=(stop,))
+    assert ends(session.commit) == {"m2": (Status.INTERRUPTED, Reason.STOPPED)}
+    claim = session.stand().commit.claim
+    assert claim is not None
+    assert (claim.message_id, claim.reason) == ("m1", Reason.RESUMED)
+
+
+def test_who_comes_after_what_a_stop_covers_was_not_queued_behind_a_turn() -> None:
+    stop = Stop(seq=9, session_id="s", root_id="m1", covers=frozenset({"m1"}))
+    claim = Session(person(1), person(2), stops=(stop,)).stand().commit.claim
+    assert claim is not None
+    assert (claim.message_id, claim.reason) == ("m2", Reason.FRESH)

@@ -103,6 +103,7 @@ def test_spent_time_aborts_the_inference_and_tells_keeping_the_text() -> None:
     session.hear(v.ModelAborted(ticket, "openai", "gpt", 1.0))
     assert ends(session.commit) == {"m1": (Status.ERROR, Reason.BUDGET)}
     assert [each.metadata for each in session.commit.insert] == [{"partial": True}, {"notice": "budget"}]
+    assert "900 seconds" in session.commit.insert[1].content
 
 
 def test_time_of_another_turn_is_nobodys() -> None:
@@ -178,6 +179,17 @@ def test_what_moved_is_judged_again_with_the_stores_rows() -> None:
     assert session.commit.claim.message_id == "m3"
     assert session.commit.step is None
     assert [each.content for each in session.commit.insert] == ["Once"]
+
+
+def test_whom_a_refusal_named_never_interrupts_the_turn_that_took_them() -> None:
+    session = Session(person(1)).refuse(RefusalReason.MOVED, person(1), person(2)).stand().think()
+    assert not session.hear(v.PersonSpoke(person(2))).effects
+
+
+def test_news_of_a_call_outlives_the_refusal_of_the_commit_beside_it() -> None:
+    session = thinking().say(reply("", call())).hear(v.PersonSpoke(person(2))).stand("c1")
+    session.hear(v.ToolSettled("c1", Outcome.OK)).refuse(RefusalReason.MOVED)
+    assert session.commit.results is ResultMode.PUBLISH
 
 
 @pytest.mark.parametrize("reason", [RefusalReason.STALE, RefusalReason.INVALID])
