@@ -21,6 +21,7 @@ from click.exceptions import Exit
 from click.shell_completion import shell_complete
 
 from kesoku_actors import __version__
+from kesoku_actors.cli.collector import collect_rarely
 from kesoku_actors.cli.exit_codes import BROKEN_PIPE, BUG, STOPPED, UNWRITABLE, USAGE
 from kesoku_actors.cli.table import COMMANDS, help_text
 from kesoku_actors.errors import KesokuError
@@ -53,6 +54,7 @@ class _Commands(click.Group):
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command that `arguments` name and return the exit code of the process."""
+    collect_rarely()
     _fill_standard_descriptors()
     code = _code_of(arguments)
     _give_up_errors()

@@ -17,6 +17,7 @@ from attrs import define
 from kesoku_actors.actors import run_system
 from kesoku_actors.app.house import House, Plan, build_house
 from kesoku_actors.app.workspaces import SessionFolders
+from kesoku_actors.cli.collector import collect_rarely
 from kesoku_actors.clock import real_world
 from kesoku_actors.gateway import Gateway, Listening
 from kesoku_actors.llm.gate import ProviderGate
@@ -150,6 +151,7 @@ async def running(
     path: Path, durability: Durability, *, model: Provider | None = None, **changes: Any
 ) -> AsyncIterator[Daemon]:
     """Run the daemon whose files are in `path`; a second time on the same files is a restart."""
+    collect_rarely()
     house = build_house(plan(path, durability, model or instant(), **changes))
     async with run_system(house.spec):
         yield Daemon(house=house)

@@ -20,6 +20,9 @@ _FLOOR: Final = f"{_IMPORTS}; from scripts.bench.children import resident_kib; p
 
 def serve() -> None:
     """Start the daemon on an empty store, say how much memory it has, and end it in order."""
+    from kesoku_actors.cli.collector import collect_rarely
+
+    collect_rarely()  # as the command line does before it imports a command
     import trio
     from attrs import evolve
 
