@@ -32,17 +32,21 @@ class Histories:
     """With the number of rows it was kept with."""
     _rows: int = field(default=0, init=False)
 
-    async def take(self, gateway: Gateway, session_id: str) -> History:
-        """Return a session's history for its worker, who alone adds to it from now on: kept here, or read."""
+    async def take(self, gateway: Gateway, session_id: str, *, is_new: bool = False) -> History:
+        """Return a session's history for its worker, who alone adds to it from now on: kept here, or read.
+
+        Of a session that is new, as its registration told, there is nothing to read.
+        """
         if session_id in self._kept:
             history, rows = self._kept.pop(session_id)
             self._rows -= rows
             if session_id in self.latches.keepers:
                 return history
-        stored = await gateway.history(session_id)
         history = History()
-        history.add(stored.messages)
-        history.add_steps(stored.steps)
+        if not is_new:
+            stored = await gateway.history(session_id)
+            history.add(stored.messages)
+            history.add_steps(stored.steps)
         self.latches.keepers[session_id] = history.changed
         return history
 

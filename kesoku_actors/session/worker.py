@@ -172,7 +172,7 @@ async def worker(cell: Cell[None], *, key: WorkerKey, parts: WorkerParts, ended:
             registered.returned_began is not None
             and parts.world.clock.wall() - registered.returned_began > parts.resume_within_s
         )
-        history = await parts.histories.take(parts.gateway, key.session_id)
+        history = await parts.histories.take(parts.gateway, key.session_id, is_new=not registered.has_history)
         async with trio.open_nursery() as nursery:
             hands = Hands(
                 key=key,

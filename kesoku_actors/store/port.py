@@ -380,6 +380,8 @@ class Registered:
     stops: tuple[Stop, ...]
     self_started: int
     """Self-started turns in a row (I6)."""
+    has_history: bool = True
+    """Whether a message has its place in the history (O1) already; without one there is nothing to read."""
 
 
 @frozen(kw_only=True)

@@ -75,6 +75,12 @@ def history(connection: apsw.Connection, session_id: str) -> SessionHistory:
     )
 
 
+def has_history(connection: apsw.Connection, no: int) -> bool:
+    """Return whether a message of the session belongs to a turn or ended without one (O1)."""
+    sql = "SELECT 1 FROM messages WHERE session_no = ? AND root_seq > 0 LIMIT 1"
+    return first(connection, sql, (no,)) is not None
+
+
 def session_no(connection: apsw.Connection, session_id: str) -> int | None:
     """Return the row number of a session, or none."""
     found: int | None = scalar(connection, "SELECT no FROM sessions WHERE id = ?", (session_id,))

@@ -61,6 +61,7 @@ def register(tx: Transaction, command: RegisterWorker) -> Registered:
         returned_began=tx.one(began, (session.no, turn[0].seq)) if turn else None,
         stops=queries.stops(tx.connection, session.no, False),
         self_started=session.self_started,
+        has_history=queries.has_history(tx.connection, session.no),
     )
 
 

@@ -65,6 +65,18 @@ async def test_c2_a_turn_goes_back_whole_and_is_handed_to_the_next_worker(tmp_pa
         assert (registered.channel, registered.mode, registered.stops) == (ROOM, BusyMode.INTERRUPT, ())
 
 
+async def test_a_registration_tells_whether_there_is_a_history_to_read(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        message = await home.say()
+        key = await home.hire(message.session_id)
+        for worker, has_history in ((97, False), (98, True), (99, True)):
+            registered = await home.store.register(RegisterWorker(key=evolve(key, worker=worker)))
+            history = await home.store.reader.history(message.session_id)
+            assert registered.has_history is has_history is bool(history.messages)
+            if not has_history:  # a message that ends without a turn is in the history too
+                await home.stand(evolve(key, worker=worker), ends=(cut(message),))
+
+
 async def test_c2_a_returned_turn_comes_before_every_other_message(tmp_path: Path):
     async with living(tmp_path / "k.db") as home:
         key, _root = await home.begin()
