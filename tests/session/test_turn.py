@@ -66,6 +66,8 @@ def test_an_event_whose_ticket_is_not_outstanding_changes_nothing() -> None:
     session.hear(v.PromptBuilt(2), v.TimerFired(99), v.ModelFinished(99, reply("late"), 1.0))
     assert session.state is before
     assert not session.effects
+    for other in (working("c1"), thinking().say(reply("hi")).stand()):
+        assert not other.hear(v.TimerFired(99)).effects
 
 
 def test_the_same_events_give_the_same_effects() -> None:
@@ -194,6 +196,12 @@ def test_settled_is_the_end_of_a_call() -> None:
     assert session.commit.results is ResultMode.PUBLISH
 
 
+def test_news_of_a_call_that_is_not_of_this_turn_is_no_news() -> None:
+    session = working("c1").hear(v.ToolStarted("other"))
+    assert not session.effects
+    assert session.hear(v.ToolSettled("c1", Outcome.OK)).commit.results is ResultMode.PUBLISH
+
+
 @pytest.mark.parametrize("nothing", [reply(), reply(" \n"), reply(thought="only thought")])
 def test_an_empty_reply_is_asked_again_once_with_a_nudge(nothing: Reply) -> None:
     session = thinking().say(nothing)
@@ -310,6 +318,10 @@ def test_surfaces_hear_each_change_of_what_the_session_does() -> None:
     ]
 
 
+def test_surfaces_hear_of_a_turn_while_it_is_still_being_claimed() -> None:
+    assert Session(person(1)).the(v.Notify) == v.Notify(Activity.THINKING, "m1")
+
+
 def test_every_notice_to_people_is_a_row_that_leaves() -> None:
     drafts: list[Draft] = [
         *thinking().fail(Remedy.TELL).commit.insert,
@@ -321,6 +333,7 @@ def test_every_notice_to_people_is_a_row_that_leaves() -> None:
 def test_ids_forgotten_never_let_a_turn_interrupt_itself() -> None:
     session = Session(person(1), limits=TurnLimits(max_known=0)).stand().think()
     assert not session.hear(v.PersonSpoke(person(1))).effects
+    assert not working("c1", limits=TurnLimits(max_known=0)).hear(v.PersonSpoke(person(1))).effects
 
 
 def test_a_long_life_remembers_a_bounded_number_of_ids() -> None:

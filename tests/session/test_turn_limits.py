@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kesoku_actors.protocol import (
@@ -37,6 +39,22 @@ def test_beyond_the_bound_or_without_waking_a_notice_waits(waiting: Waiting) -> 
 def test_a_person_makes_the_count_of_self_started_turns_new() -> None:
     session = Session(person(1), self_started=8).stand().hear(v.NoticeArrived(notice(2)))
     session.think().say(reply("hi")).stand()
+    assert session.commit.claim is not None
+    assert session.commit.claim.message_id == "n2"
+
+
+def test_turns_of_their_own_follow_each_other_up_to_the_bound() -> None:
+    session = Session(notice(1), limits=TurnLimits(max_self_started=2)).stand()
+    session.hear(v.NoticeArrived(notice(2))).think().say(reply("one")).stand()
+    assert session.commit.claim is not None
+    session.stand().hear(v.NoticeArrived(notice(3))).think().say(reply("two")).stand()
+    assert session.has(v.Finish)
+
+
+@pytest.mark.parametrize("first", [{"waiting": (person(1),)}, {"returned": ("m1",)}])
+def test_neither_a_persons_turn_nor_a_resumed_one_counts_as_one_of_its_own(first: dict[str, Any]) -> None:
+    session = Session(*first.pop("waiting", ()), **first, limits=TurnLimits(max_self_started=1)).stand()
+    session.hear(v.NoticeArrived(notice(2))).think().say(reply("hi")).stand()
     assert session.commit.claim is not None
     assert session.commit.claim.message_id == "n2"
 
@@ -94,6 +112,31 @@ def test_a_resumed_turn_has_the_time_that_is_left() -> None:
     session = Session(returned=("m1",))
     session.spent_s = 850.0
     assert session.stand().the(v.SetBudget).seconds == 50.0
+
+
+def test_a_resumed_turn_with_little_time_left_goes_on() -> None:
+    session = Session(returned=("m1",))
+    session.spent_s = 899.5
+    assert session.stand().the(v.SetBudget).seconds == 0.5
+    session.think().say(reply("", call())).stand("c1").hear(v.ToolSettled("c1", Outcome.OK)).stand()
+    assert session.has(v.BuildPrompt)
+
+
+def test_while_a_turn_runs_its_clock_counts_and_not_the_sum_of_what_ran_side_by_side() -> None:
+    session = working("c1", "c2").hear(v.ToolSettled("c1", Outcome.OK), v.ToolSettled("c2", Outcome.OK))
+    session.spent_s = 950.0
+    assert session.stand().has(v.BuildPrompt)
+    assert not session.has(v.SetBudget)
+    assert not thinking().say(reply("", call())).stand("c1").has(v.SetBudget)
+
+
+@pytest.mark.parametrize("spent_s", [900.0, 950.0])
+def test_a_resumed_turn_without_time_left_is_read_once_and_ends(spent_s: float) -> None:
+    session = Session(returned=("m1",))
+    session.spent_s = spent_s
+    assert not session.stand().has(v.SetBudget)
+    session.think().say(reply("", call())).stand("c1").hear(v.ToolSettled("c1", Outcome.OK)).stand()
+    assert ends(session.commit) == {"m1": (Status.ERROR, Reason.BUDGET)}
 
 
 def test_spent_time_aborts_the_inference_and_tells_keeping_the_text() -> None:
