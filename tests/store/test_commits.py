@@ -145,6 +145,8 @@ async def test_o4_a_turn_that_ends_gives_every_call_one_result(tmp_path: Path):
         assert [row.metadata["outcome"] for row in results] == [Outcome.OK, Outcome.UNKNOWN, Outcome.INTERRUPTED]
         assert results[0].content == "as staged"
         assert all(row.content for row in results)
+        assert [row.metadata["duration_s"] for row in results] == [2.0, 0.0, 0.0]
+        assert reply.spent_s == 3.0, "what never ran took no time"
 
 
 async def test_o4_a_turn_cannot_end_with_a_call_that_has_no_result(tmp_path: Path):

@@ -9,6 +9,7 @@ import pytest
 from kesoku_actors.errors import NotFound
 from kesoku_actors.protocol import Reason, Stop
 from kesoku_actors.store import (
+    GiveBack,
     NothingToStop,
     RefusalReason,
     Refused,
@@ -57,6 +58,16 @@ async def test_any_message_of_a_turn_stands_for_it(tmp_path: Path):
         assert call is not None
         stop = await home.stop(key.session_id, call)
         assert stop.covers == {root.id}
+
+
+async def test_any_message_of_a_turn_given_back_stands_for_it(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        one, two = await home.say("one"), await home.say("two")
+        key = await home.hire(one.session_id)
+        await home.stand(key, claim=take(one), claim_adopts=(take(two, Reason.COLLECTED),))
+        await home.store.give_back(GiveBack(key=key, clean=True))
+        stop = await home.stop(key.session_id, two)
+        assert (stop.root_id, stop.covers) == (one.id, {one.id, two.id})
 
 
 async def test_stopping_what_has_ended_changes_nothing_and_says_so(tmp_path: Path):

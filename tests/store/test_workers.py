@@ -109,6 +109,7 @@ async def test_c2_attempts_rise_only_after_an_unclean_end_and_the_third_is_the_l
         (notice,) = await home.reader.leaving(ROOM)
         assert (notice.role, notice.root_id) == (Role.SYSTEM, root.id)
         assert "3 attempts" in notice.content
+        assert notice.metadata == {"reason": Reason.ATTEMPTS}
 
 
 async def test_c2_a_stored_stop_wins_over_the_last_attempt(tmp_path: Path):
