@@ -143,6 +143,17 @@ async def test_c7_a_commit_that_gives_back_unregisters_its_worker(tmp_path: Path
         assert is_stale(await home.commit(key, root))
 
 
+async def test_c7_giving_back_in_order_is_no_attempt(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, root = await home.begin()
+        for _ in range(3):
+            await home.stand(key, root, give_back=True)
+            key = await home.hire(key.session_id)
+            await home.stand(key, claim=take(root, Reason.RESUMED))
+        await home.store.give_back(GiveBack(key=key, clean=False, max_attempts=2))
+        assert (await home.now(root)).status is Status.PENDING_AGENT
+
+
 async def test_c2_a_new_epoch_takes_back_what_the_dead_held(tmp_path: Path):
     async with living(tmp_path / "k.db") as home:
         key, root = await home.begin()
