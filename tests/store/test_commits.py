@@ -10,6 +10,7 @@ from attrs import evolve
 from kesoku_actors.protocol import (
     SYSTEM,
     CallState,
+    Channel,
     Draft,
     Inbound,
     Outcome,
@@ -230,6 +231,21 @@ async def test_moved_tells_who_waits_and_what_is_stopped(tmp_path: Path):
         assert isinstance(reply, Refused)
         assert (reply.reason, reply.stops) == (RefusalReason.MOVED, (stop,))
         assert [waiting.id for waiting in reply.waiting] == [message.id]
+
+
+async def test_a_plan_with_a_message_that_is_gone_or_ended_or_elsewhere_has_moved(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, root = await home.begin()
+        gone, ended = await home.say("gone"), await home.say("ended")
+        elsewhere = await home.say("elsewhere", channel=Channel(chatbot_id="bot", channel_id="elsewhere"))
+        await home.store.withdraw(WithdrawMessage(message_id=gone.id))
+        await home.stand(key, root, ends=(cut(ended),))
+        plans = [{"ends": (cut(each),)} for each in (gone, ended, elsewhere)]
+        plans += [{"adopt": (take(each),)} for each in (gone, ended, elsewhere, root)]
+        for parts in plans:
+            reply = await home.commit(key, root, **parts)
+            assert isinstance(reply, Refused)
+            assert reply.reason is RefusalReason.MOVED, reply
 
 
 async def test_o2_nobody_is_passed_over_who_spoke_before(tmp_path: Path):
