@@ -45,7 +45,6 @@ from kesoku_actors.store.turns import (
     end,
     give_back,
     publish_results,
-    spend,
     stored,
     take,
 )
@@ -168,11 +167,12 @@ def _add_step(tx: Transaction, session: Session, command: Commit, root: Message,
     step = command.step
     if step is None:
         return
+    counted = "steps = steps + 1, spent_s = spent_s + ?"
     key = (session.no, root.seq)
-    number = tx.one("UPDATE turns SET steps = steps + 1 WHERE session_no = ? AND root_seq = ? RETURNING steps", key)
+    sql = f"UPDATE turns SET {counted} WHERE session_no = ? AND root_seq = ? RETURNING steps"
+    number = tx.one(sql, (step.duration_s, *key))
     values = (*key, number, root.id, step_to_json(step), to_json(said))
     tx.execute("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?)", values)
-    spend(tx, session, root, step.duration_s)
 
 
 def _is_claimed(root: Message, session: Session) -> bool:

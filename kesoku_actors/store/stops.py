@@ -75,11 +75,13 @@ def covering(tx: Transaction, messages: Iterable[Message]) -> Reason | None:
 
 def settle_stops(tx: Transaction, session: Session) -> None:
     """Mark those stops done whose messages have all ended or are gone."""
+    # Nearly always there is none, which a read says for a quarter of what an update costs.
     sql = (
-        "UPDATE stops SET done = 1 WHERE session_no = ? AND done = 0"
-        " AND NOT EXISTS (SELECT 1 FROM covers WHERE stop_seq = stops.seq AND ended IS NULL) RETURNING seq"
+        "SELECT seq FROM stops WHERE session_no = ? AND done = 0"
+        " AND NOT EXISTS (SELECT 1 FROM covers WHERE stop_seq = stops.seq AND ended IS NULL) ORDER BY seq"
     )
     for (seq,) in tx.select(sql, (session.no,)):
+        tx.execute("UPDATE stops SET done = 1 WHERE seq = ?", (seq,))
         _changed(tx, seq)
 
 
