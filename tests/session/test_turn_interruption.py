@@ -74,6 +74,14 @@ def test_who_interrupted_and_is_gone_lets_the_turn_infer_again_without_the_old_t
     assert session.stand().the(v.BuildPrompt).root_id == "m1"
 
 
+def test_text_of_a_step_that_was_stored_is_not_kept_by_the_end_that_follows() -> None:
+    session, ticket = streaming("Once")
+    session.hear(v.PersonSpoke(person(2)), v.MessageWithdrawn("m2"), v.ModelAborted(ticket, "openai", "gpt", 1.0))
+    session.stop("m1").stand()
+    assert ends(session.commit) == {"m1": (Status.INTERRUPTED, Reason.STOPPED)}
+    assert not session.commit.insert
+
+
 def test_text_of_an_inference_that_is_begun_again_is_of_no_more_use() -> None:
     session, ticket = streaming("Once")
     session.hear(v.PersonSpoke(person(2)), v.ModelAborted(ticket, "openai", "gpt", 1.0))

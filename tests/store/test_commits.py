@@ -57,6 +57,7 @@ async def test_c4_answer_status_and_step_are_one_transaction(tmp_path: Path):
         assert said.seq == said.rev
         assert asked.status is Status.PROCESSED
         assert (reply.steps, reply.spent_s, reply.open_calls) == (1, 1.0, ())
+        assert reply.said == (said.id,)
         assert home.published().changed == reply.rows
         (stored,) = (await home.reader.history(key.session_id)).steps
         assert (stored.root_id, stored.index, stored.message_ids) == (root.id, 1, (said.id,))
@@ -256,6 +257,13 @@ async def test_o2_nobody_is_passed_over_who_spoke_before(tmp_path: Path):
         assert isinstance(reply, Refused)
         assert reply.reason is RefusalReason.MOVED
         await home.stand(key, ends=(cut(first),), claim=take(second))
+
+
+async def test_a_commit_without_a_turn_tells_of_no_steps_and_no_time(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        message = await home.say()
+        reply = await home.stand(await home.hire(message.session_id), ends=(cut(message),))
+        assert (reply.steps, reply.spent_s, reply.said, reply.open_calls) == (0, 0.0, (), ())
 
 
 async def test_o2_words_that_a_stop_covers_stand_in_nobodys_way(tmp_path: Path):
