@@ -19,6 +19,7 @@ from kesoku_actors.harness import CHANGES, SUBSET, Disk, Fault, Operation, mount
 from kesoku_actors.store import Durability, StoreBusy, StoreDamaged, StoreInUse, StoreUnusable
 from kesoku_actors.store.access import connect_plainly
 from kesoku_actors.store.opening import OpenedStore, check_sqlite, open_store
+from kesoku_actors.store.reading import open_for_reading
 from kesoku_actors.store.schema import SCHEMA
 from tests.store.home import living
 
@@ -104,6 +105,14 @@ def test_c1_durability_decides_whether_a_commit_waits_for_the_disk(
     with open_store(tmp_path / "k.db", durability=durability, connect=connect_plainly, now=0.0, warn=print) as opened:
         assert opened.connection.pragma("synchronous") == synchronous
         assert opened.connection.pragma("journal_mode") == "wal"
+
+
+def test_a_statement_is_planned_once_whatever_is_bound_to_it(tmp_path: Path):
+    with opening(tmp_path / "k.db") as opened:
+        reader = open_for_reading(tmp_path / "k.db", connect_plainly)
+        for connection in (opened.connection, reader):
+            assert connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, -1) == 1
+        reader.close()
 
 
 def test_c6_a_second_owner_is_told_who_the_first_is(tmp_path: Path):
