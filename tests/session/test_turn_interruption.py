@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kesoku_actors.llm.port import Remedy
@@ -119,7 +121,8 @@ def test_a_mode_that_becomes_interrupt_makes_those_who_wait_interrupting() -> No
 def test_a_hint_that_comes_again_late_interrupts_no_turn_of_its_own() -> None:
     session, ticket = streaming()
     session.hear(v.PersonSpoke(person(2)), v.ModelAborted(ticket, "openai", "gpt", 1.0)).stand().think()
-    assert not session.hear(v.PersonSpoke(person(2)), v.PersonSpoke(person(1))).effects
+    assert not session.hear(v.PersonSpoke(person(2))).effects
+    assert not session.hear(v.PersonSpoke(person(1))).effects
 
 
 def test_a_stop_that_is_done_covers_nobody_any_more() -> None:
@@ -234,6 +237,17 @@ def test_those_who_waited_are_one_turn_in_order(mode: BusyMode) -> None:
         ("n2", Reason.COLLECTED),
         ("m3", Reason.COLLECTED),
     ]
+
+
+@pytest.mark.parametrize("more", [{}, {"returned": ("m3", "m4")}])
+def test_who_came_along_ends_with_the_turn(more: dict[str, Any]) -> None:
+    session = Session(notice(1, wakes=False), person(2), **more)
+    claim = session.commit.claim
+    assert claim is not None
+    taken = {each.message_id for each in (claim, *session.commit.claim_adopts)}
+    session.stand().think().say(reply("hi"))
+    assert set(ends(session.commit)) == taken
+    assert len(taken) == 2
 
 
 def test_steer_adopts_between_batches_and_the_turn_ends_as_one() -> None:

@@ -99,6 +99,17 @@ async def test_c10_the_same_post_sent_again_is_stored_once(tmp_path: Path):
         assert again == Posted(message=first.message, is_new=False)
 
 
+async def test_c10_a_post_is_known_for_one_more_epoch(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        post, known = Post(id="p", inbound=inbound()), list[bool]()
+        for _ in range(3):
+            reply = await home.store.post(post)
+            assert isinstance(reply, Posted)
+            known.append(not reply.is_new)
+            await home.new_epoch()
+        assert known == [False, True, False]
+
+
 async def test_c10_a_refused_post_sent_again_is_refused_again_and_told_once(tmp_path: Path):
     async with living(tmp_path / "k.db", rules=Rules(max_waiting=1)) as home:
         waiting = await home.say()

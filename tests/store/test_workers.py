@@ -143,6 +143,17 @@ async def test_c7_a_commit_that_gives_back_unregisters_its_worker(tmp_path: Path
         assert is_stale(await home.commit(key, root))
 
 
+async def test_c2_a_worker_replaced_without_a_word_was_an_attempt(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, root = await home.begin()
+        for _ in range(2):
+            key = await home.hire(key.session_id)
+            await home.stand(key, claim=take(root, Reason.RESUMED))
+        await home.hire(key.session_id)
+        now = await home.now(root)
+        assert (now.status, now.metadata["reason"]) == (Status.ERROR, Reason.ATTEMPTS)
+
+
 async def test_c7_giving_back_in_order_is_no_attempt(tmp_path: Path):
     async with living(tmp_path / "k.db") as home:
         key, root = await home.begin()
@@ -180,6 +191,8 @@ async def test_registering_again_is_answered_with_what_is_there_now(tmp_path: Pa
         registered = await home.store.register(RegisterWorker(key=key))
         assert registered.returned == (root.id,)
         assert (await home.now(root)).status is Status.PROCESSING
+        stop = await home.stop(key.session_id)
+        assert (await home.store.register(RegisterWorker(key=key))).stops == (stop,)
         with pytest.raises(NotFound):
             await home.store.register(RegisterWorker(key=evolve(key, session_id="nowhere")))
 
