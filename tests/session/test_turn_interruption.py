@@ -241,7 +241,7 @@ def test_those_who_waited_are_one_turn_in_order(mode: BusyMode) -> None:
 
 @pytest.mark.parametrize("more", [{}, {"returned": ("m3", "m4")}])
 def test_who_came_along_ends_with_the_turn(more: dict[str, Any]) -> None:
-    session = Session(notice(1, wakes=False), person(2), **more)
+    session = Session(notice(1, wakes=False), person(2), mode=BusyMode.QUEUE, **more)
     claim = session.commit.claim
     assert claim is not None
     taken = {each.message_id for each in (claim, *session.commit.claim_adopts)}
