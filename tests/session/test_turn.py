@@ -333,7 +333,8 @@ def test_every_notice_to_people_is_a_row_that_leaves() -> None:
 def test_ids_forgotten_never_let_a_turn_interrupt_itself() -> None:
     session = Session(person(1), limits=TurnLimits(max_known=0)).stand().think()
     assert not session.hear(v.PersonSpoke(person(1))).effects
-    assert not working("c1", limits=TurnLimits(max_known=0)).hear(v.PersonSpoke(person(1))).effects
+    session = working("c1", limits=TurnLimits(max_known=0)).hear(v.ToolSettled("c1", Outcome.OK)).stand().think()
+    assert not session.hear(v.PersonSpoke(person(1))).effects
 
 
 def test_a_long_life_remembers_a_bounded_number_of_ids() -> None:
