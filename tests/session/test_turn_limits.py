@@ -251,3 +251,41 @@ def test_a_claims_answer_brings_stops_that_were_not_heard_yet() -> None:
     session = Session(person(1))
     session.stops = (Stop(seq=9, session_id="s", root_id="m1", covers=frozenset({"m1"})),)
     assert ends(session.stand().commit) == {"m1": (Status.INTERRUPTED, Reason.STOPPED)}
+
+
+def test_a_stop_comes_before_the_shutdown_that_would_return_its_turn() -> None:
+    session, ticket = streaming()
+    session.stop("m1").hear(v.ShutdownRequested(), v.ModelAborted(ticket, "openai", "gpt", 1.0))
+    assert ends(session.commit) == {"m1": (Status.INTERRUPTED, Reason.STOPPED)}
+
+
+def test_a_shutdown_comes_before_the_end_of_a_stale_turn() -> None:
+    assert Session(returned=("m1",), stale=True).hear(v.ShutdownRequested()).stand().commit.give_back
+
+
+def test_a_stale_turn_ends_for_its_age_also_when_somebody_interrupts() -> None:
+    session = Session(person(2), returned=("m1",), stale=True).stand()
+    assert ends(session.commit) == {"m1": (Status.INTERRUPTED, Reason.STALE)}
+    assert session.commit.claim is None
+
+
+def test_calls_of_the_last_step_start_before_the_budget_ends_the_turn() -> None:
+    session = thinking(limits=TurnLimits(max_steps=1)).say(reply("", call())).hear(v.PersonSpoke(person(2)))
+    assert session.stand("c1").refuse(RefusalReason.MOVED).the(v.StartTools).call_ids == ("c1",)
+
+
+def test_nobody_is_adopted_into_a_turn_whose_budget_ends_it() -> None:
+    session = working("c1", mode=BusyMode.STEER, limits=TurnLimits(max_steps=1)).hear(v.PersonSpoke(person(2)))
+    session.hear(v.ToolSettled("c1", Outcome.OK)).stand()
+    assert ends(session.commit) == {"m1": (Status.ERROR, Reason.BUDGET)}
+
+
+def test_a_shutdown_leaves_what_a_stop_covers_to_the_next_life() -> None:
+    session = thinking(mode=BusyMode.QUEUE).hear(v.PersonSpoke(person(2))).stop("m2").say(reply("hi"))
+    assert session.hear(v.ShutdownRequested()).stand().the(v.Finish).clean
+
+
+def test_a_returned_turn_is_resumed_before_anybody_who_waits() -> None:
+    claim = Session(person(2), returned=("m1",)).commit.claim
+    assert claim is not None
+    assert claim.message_id == "m1"
