@@ -58,6 +58,7 @@ async def test_c4_answer_status_and_step_are_one_transaction(tmp_path: Path):
         assert asked.status is Status.PROCESSED
         assert (reply.steps, reply.spent_s, reply.open_calls) == (1, 1.0, ())
         assert reply.said == (said.id,)
+        assert asked.metadata["reason"] == Reason.FRESH, "an end without a reason leaves the one it was taken for"
         assert home.published().changed == reply.rows
         (stored,) = (await home.reader.history(key.session_id)).steps
         assert (stored.root_id, stored.index, stored.message_ids) == (root.id, 1, (said.id,))

@@ -247,6 +247,16 @@ async def test_i6_a_person_sets_the_count_of_self_started_turns_to_zero(tmp_path
         assert (await home.store.register(RegisterWorker(key=key))).self_started == 0
 
 
+async def test_i6_a_turn_that_a_person_begins_sets_it_to_zero_too(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        waking = await home.ring()
+        key = await home.hire(waking.session_id)
+        await home.stand(key, claim=take(waking))
+        person = await home.say()
+        await home.stand(key, waking, ends=(cut(waking),), claim=take(person))
+        assert (await home.store.register(RegisterWorker(key=key))).self_started == 0
+
+
 async def test_i6_a_resumed_turn_does_not_count(tmp_path: Path):
     async with living(tmp_path / "k.db") as home:
         waking = await home.ring()
