@@ -77,6 +77,18 @@ async def test_a_registration_tells_whether_there_is_a_history_to_read(tmp_path:
                 await home.stand(evolve(key, worker=worker), ends=(cut(message),))
 
 
+async def test_o1_a_resumed_message_keeps_its_place(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        one, two = await home.say("one"), await home.say("two")
+        key = await home.hire(one.session_id)
+        await home.stand(key, claim=take(one), claim_adopts=(take(two, Reason.COLLECTED),))
+        await home.stand(key, one, step=step(), insert=(saying("so far", Status.RESPONDED),))
+        await home.store.give_back(GiveBack(key=key, clean=True))
+        key = await home.hire(key.session_id)
+        await home.stand(key, claim=take(one, Reason.RESUMED), claim_adopts=(take(two, Reason.RESUMED),))
+        assert await home.contents(key.session_id) == ["one", "two", "so far"]
+
+
 async def test_c2_a_returned_turn_comes_before_every_other_message(tmp_path: Path):
     async with living(tmp_path / "k.db") as home:
         key, _root = await home.begin()
