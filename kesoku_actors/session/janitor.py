@@ -18,7 +18,7 @@ from attrs import frozen
 from kesoku_actors.actors import Cell
 from kesoku_actors.gateway import Gateway, Summons
 from kesoku_actors.log import Logger
-from kesoku_actors.protocol import SessionState
+from kesoku_actors.protocol import Activity, ActivityChanged, Channel, SessionInfo, SessionState
 from kesoku_actors.store import WipeSession
 from kesoku_actors.store.again import until_answered
 
@@ -61,20 +61,24 @@ async def _work(parts: JanitorParts) -> None:
     await _sweep(parts)
     while True:
         session_id = await parts.closed.next()
-        if await _may_be_wiped(parts, session_id):
-            await _wipe(parts, session_id)
+        session = await _to_wipe(parts, session_id)
+        if session is not None:
+            await _wipe(parts, session)
 
 
-async def _may_be_wiped(parts: JanitorParts, session_id: str) -> bool:
+async def _to_wipe(parts: JanitorParts, session_id: str) -> SessionInfo | None:
+    """Return the session when it is closed and nothing of it is left to do."""
     reader = parts.gateway.reader
     session = await until_answered(partial(reader.session, session_id), parts.log, "read a session")
     if session is None or session.state is not SessionState.CLOSED:
-        return False
+        return None
     # What is left to do is done first: the end of its stop calls again.
-    return not await until_answered(partial(reader.is_runnable, session_id), parts.log, "look for work")
+    is_runnable = await until_answered(partial(reader.is_runnable, session_id), parts.log, "look for work")
+    return None if is_runnable else session
 
 
-async def _wipe(parts: JanitorParts, session_id: str) -> None:
+async def _wipe(parts: JanitorParts, session: SessionInfo) -> None:
+    session_id = session.id
     parts.probe("clear.before_discard")
     try:
         await parts.folders.discard(session_id)
@@ -86,6 +90,8 @@ async def _wipe(parts: JanitorParts, session_id: str) -> None:
     wipe = partial(parts.gateway.store.wipe, WipeSession(session_id=session_id))
     rows = await until_answered(wipe, parts.log, "wipe a session")
     parts.log.info("session cleared", session=session_id, rows=rows)
+    idle = ActivityChanged(session_id=session_id, activity=Activity.IDLE)  # listeners heard that it is being cleared
+    parts.gateway.hint(idle, Channel(chatbot_id=session.chatbot_id, channel_id=session.channel_id))
     await _sweep(parts)
 
 

@@ -9,7 +9,7 @@ import trio
 from trio.testing import MockClock
 
 from kesoku_actors.llm.scripted import Call, Say, Stall
-from kesoku_actors.protocol import Removed, SessionState, Status, Stop, Type
+from kesoku_actors.protocol import Activity, ActivityChanged, Removed, SessionState, Status, Stop, Type
 from kesoku_actors.store import NothingToStop
 from tests.paths.house import Home, at_home
 from tests.paths.test_modes import notice
@@ -47,6 +47,26 @@ async def test_a_clear_of_an_idle_session_leaves_nothing_and_the_next_message_be
         assert again.session_id != asked.session_id
         await home.ended(again)
         assert home.prompts()[-1] == ["Hi again."]
+
+
+async def test_a_listener_of_the_channel_hears_that_a_clear_begins_and_that_it_is_done(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with at_home(tmp_path, [(Say(text="Hello."),)]) as home:
+        asked = await home.say("Hi.")
+        await home.ended(asked)
+        await trio.testing.wait_all_tasks_blocked()
+        heard: list[Activity] = []
+        listening = home.gateway.listen(channel=home.channel, after=await home.gateway.reader.head())
+        async with aclosing(listening) as events, trio.open_nursery() as nursery:
+            nursery.start_soon(home.gateway.clear, asked.session_id)
+            with trio.fail_after(60):
+                async for event in events:
+                    if isinstance(event, ActivityChanged) and event.session_id == asked.session_id:
+                        heard.append(event.activity)
+                        if event.activity is Activity.IDLE:
+                            break
+        assert heard == [Activity.CLEARING, Activity.IDLE]
 
 
 async def test_a_clear_during_thought_ends_it_at_once(tmp_path: Path, autojump_clock: MockClock) -> None:

@@ -90,6 +90,20 @@ def test_ctrl_c_stops_then_forces_then_leaves_when_pressed_twice(tmp_path: Path)
         assert i.vt.in_vain == []
 
 
+def test_the_end_of_a_clear_says_nothing_of_the_session_after_it(tmp_path: Path) -> None:
+    napper = SLEEPER.replace("sleep 600", "sleep 2") + STORY
+    with person(tmp_path, napper) as i:
+        i.types("nap" + ENTER)
+        i.sees(lambda vt: any("run_shell_command" in line for line in vt.screen))
+        i.types("/clear" + ENTER)
+        i.types("Tell me a story" + ENTER)
+        i.sees("hundred years")
+        i.sees(lambda _vt: ("user", "nap") not in i.rows("role, content"))
+        i.types("half a line")
+        i.sees("› half a line")
+        assert "thinking" in i.status
+
+
 def test_a_paste_of_many_lines_is_one_message(tmp_path: Path) -> None:
     scenario = 'rules = [{ when_said = "", moves = [{ say = "Read." }] }]'
     paste = "\n".join(f"line {number}" for number in range(10_000))
@@ -162,6 +176,7 @@ def test_commands_do_what_they_say(tmp_path: Path) -> None:
         i.sees("model     scenario (scripted)")
         i.types("/clear" + ENTER)
         i.sees("cleared; the next message begins a new session")
+        i.sees(lambda vt: is_ready(vt) and "ctx" not in vt.everything[-1])
         i.types("another" + ENTER)
         i.sees("› another")
         i.sees(lambda vt: sum("Heard." in line for line in vt.everything) == 2)

@@ -38,6 +38,7 @@ from kesoku_actors.errors import UsageError
 from kesoku_actors.gateway import Gateway
 from kesoku_actors.protocol import (
     LEAVES,
+    ActivityChanged,
     BusyMode,
     Changed,
     Channel,
@@ -295,6 +296,8 @@ class Conversation:
                     nursery.start_soon(self._count, row.session_id)
             case ModeChanged(mode=mode):
                 self._tell(mode=mode.value)
+            case ActivityChanged(session_id=other) if self.session_id not in (None, other):
+                pass  # the channel has moved to another session since, and the status line tells of that one
             case _:
                 self.screen.show(event)
 
