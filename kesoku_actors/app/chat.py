@@ -36,6 +36,7 @@ from kesoku_actors.app.locations import Unwritable
 from kesoku_actors.app.plan import plan_run
 from kesoku_actors.app.prelude import Prelude, most_telling, prepare, stderr_log, warm
 from kesoku_actors.app.signals import WINDOW_CHANGED, signals_to
+from kesoku_actors.clock import real_world
 from kesoku_actors.errors import UsageError
 from kesoku_actors.protocol import Channel, Inbound
 from kesoku_actors.store import Posted
@@ -50,12 +51,13 @@ EXIT_CODES: Final = {
 
 def run_chat(request: ChatRequest) -> int:
     """Answer the prompt of `request` and return the exit code. Raises `KesokuError`."""
+    channel = trio.run(channel_of, request, real_world())  # a session that is not there needs no model
     prelude = prepare(request.settings, *stderr_log(request.settings, request.is_tty))
     kind = ViewKind.JSON if request.json else fitting_kind(sys.stdout, os.environ)
     view = make_view(kind, stdout=sys.stdout, stderr=sys.stderr, environ=os.environ, clock=prelude.world.clock)
     with use_settings(request.settings):
         try:
-            outcome = trio.run(_chat, request, prelude, view)
+            outcome = trio.run(_chat, request, channel, prelude, view)
         except SystemFailed as failed:
             raise most_telling(failed) from failed
     if isinstance(outcome, int):
@@ -65,9 +67,8 @@ def run_chat(request: ChatRequest) -> int:
     return EXIT_CODES[outcome.state]
 
 
-async def _chat(request: ChatRequest, prelude: Prelude, view: View) -> ChatOutcome | int:
+async def _chat(request: ChatRequest, channel: Channel, prelude: Prelude, view: View) -> ChatOutcome | int:
     """Run the daemon around one turn; the number of the signal that ended it when it was left before its end."""
-    channel = await channel_of(request, prelude.world)
     plan = plan_run(
         request.settings,
         prelude.provider,

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import textwrap
+from collections.abc import Iterable
 from typing import Final
 
 from attrs import frozen
@@ -23,6 +26,7 @@ from kesoku_actors.log import ERROR, WARNING, Entry, Logger, Sink, mask_secrets,
 from kesoku_actors.store import StoreFault
 
 _TOLD: Final = (StoreFault, ActorError)
+_NARROWEST: Final = 20
 
 
 @frozen(kw_only=True)
@@ -97,5 +101,13 @@ def _tell_first(settings: Settings, choice: Choice) -> None:
     # A folder of other things may well be read by all; but who writes in it can replace the database.
     places = ((workspace.db_path, 0o077), (workspace.db_path.parent, 0o022), (workspace.sessions_dir, 0o077))
     open_places = (warning for path, rights in places if (warning := exposed(path, rights)) is not None)
-    lines = [*(f"warning: {line}" for line in (*tools, *open_places)), choice.line]
-    write_if_open(sys.stderr, "".join(f"kesoku-actors: {line}\n" for line in lines))
+    tell([*(f"warning: {line}" for line in (*tools, *open_places)), choice.line])
+
+
+def tell(lines: Iterable[str]) -> None:
+    """Write lines to standard error, broken between words where it is a terminal."""
+    columns = shutil.get_terminal_size().columns if sys.stderr is not None and sys.stderr.isatty() else sys.maxsize
+    width = max(columns - 1, _NARROWEST)
+    named = (f"kesoku-actors: {line}" for line in lines)
+    wrapped = (textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in named)
+    write_if_open(sys.stderr, "".join(f"{line}\n" for line in wrapped))
