@@ -6,6 +6,7 @@ It works for the sessions talked in and no other (C2): for one that is gone on w
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,8 +24,10 @@ from kesoku_actors.app.chat_request import TalkRequest
 from kesoku_actors.app.chat_sessions import channel_of
 from kesoku_actors.app.config_context import use_settings
 from kesoku_actors.app.house import build_house
+from kesoku_actors.app.locations import CONFIG_NAME, data_folder
 from kesoku_actors.app.plan import plan_run
 from kesoku_actors.app.prelude import Prelude, most_telling, prepare, warm
+from kesoku_actors.app.settings import Settings
 from kesoku_actors.app.signals import signals_to
 from kesoku_actors.log import ERROR, Entry, Mask, mask_secrets, render_line, write_if_open
 from kesoku_actors.protocol import Channel
@@ -53,7 +56,7 @@ def run_interactive(request: TalkRequest) -> int:
         finally:
             log.say = None
     if session_id is not None:
-        sys.stdout.write(f"go on with it: kesoku-actors chat -r {session_id}\n")
+        sys.stdout.write(f"go on with it: kesoku-actors chat -r {session_id}{_config_option(request.settings)}\n")
     return 0
 
 
@@ -97,6 +100,13 @@ async def _interactive(request: TalkRequest, prelude: Prelude, screen: Screen) -
             _say_what_is_waited_for(len(house.tools.statistics().running))
             return session_id
     return None  # a signal ended it before it could talk, or cut it short
+
+
+def _config_option(settings: Settings) -> str:
+    """Return what a command line needs to find these settings again: nothing where they lie in the default place."""
+    if settings.source in (None, data_folder() / CONFIG_NAME):
+        return ""
+    return f" -c {shlex.quote(str(settings.source))}"
 
 
 def _say_what_is_waited_for(running: int) -> None:

@@ -62,7 +62,21 @@ def test_what_is_typed_while_it_streams_interrupts_and_is_answered(tmp_path: Pat
         assert i.vt.in_vain == []
         assert i.vt.updates > 10
         assert i.terminal_is_given_back()
-        assert "go on with it: kesoku-actors chat -r" in i.vt.everything[-1]
+
+
+def test_leaving_tells_how_to_go_on_with_the_configuration_of_this_talk(tmp_path: Path) -> None:
+    away, home = tmp_path / "some where", tmp_path / "home" / "kesoku-actors"
+    away.mkdir()
+    home.mkdir(parents=True)
+    short = 'rules = [{ when_said = "", moves = [{ say = "Heard." }] }]'
+    for folder, ending in ((away, f" -c '{away / 'config.toml'}'"), (home, "")):
+        with person(folder, short, size=(400, 24), environ={"XDG_DATA_HOME": str(home.parent)}) as i:
+            i.types("Hi." + ENTER)
+            i.sees("Heard.")
+            i.types(CTRL_D)
+            assert i.leaves() == 0
+            last = i.vt.everything[-1]
+            assert re.fullmatch(r"go on with it: kesoku-actors chat -r \w+" + re.escape(ending), last), last
 
 
 def test_ctrl_c_stops_then_forces_then_leaves_when_pressed_twice(tmp_path: Path) -> None:
