@@ -9,11 +9,12 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import trio
-from attrs import define, evolve
+from attrs import define, evolve, field
 
 from kesoku_actors.actors import DynamicSpec, SystemFailed, run_system
 from kesoku_actors.adapters.commands import ModelInfo
@@ -25,7 +26,7 @@ from kesoku_actors.app.chat_sessions import channel_of
 from kesoku_actors.app.config_context import use_settings
 from kesoku_actors.app.house import build_house
 from kesoku_actors.app.locations import CONFIG_NAME, data_folder
-from kesoku_actors.app.plan import plan_run
+from kesoku_actors.app.plan import plan_run, tool_warnings
 from kesoku_actors.app.prelude import Prelude, most_telling, prepare, warm
 from kesoku_actors.app.settings import Settings
 from kesoku_actors.app.signals import signals_to
@@ -94,7 +95,8 @@ async def _interactive(request: TalkRequest, prelude: Prelude, screen: Screen) -
     with signals_to(system) as signals:
         async with system:
             warm(prelude.provider)
-            desk = _Desk(brains=brains, remit=remit)
+            warn = partial(screen.say, style="yellow")
+            desk = TalkDesk(brains=brains, remit=remit, tool_warnings=tool_warnings(settings), warn=warn)
             with signals.heard() as numbers:
                 session_id = await run_talk(options, gateway=house.gateway, desk=desk, world=world, signals=numbers)
             _say_what_is_waited_for(len(house.tools.statistics().running))
@@ -138,11 +140,19 @@ def _window_size() -> tuple[int, int]:
 
 
 @define(eq=False)
-class _Desk:
+class TalkDesk:
     """What a conversation may ask of the composition (`Desk`)."""
 
     brains: Brains
     remit: Remit
+    tool_warnings: Sequence[str]
+    """What to know before a model with tools answers (T2). Told once in a run: with the first such model."""
+    warn: Callable[[Sequence[str]], None]
+    """Show lines to the person."""
+    _is_warned: bool = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._is_warned = self.brains.default.provider.supports_tools  # the start tells it then
 
     def model_of(self, channel: Channel) -> Answering:
         provider = self.brains.of(channel).provider
@@ -156,7 +166,11 @@ class _Desk:
         ]
 
     async def choose_model(self, channel: Channel, name: str) -> Answering:
-        warm(await self.brains.choose(channel, name))
+        provider = await self.brains.choose(channel, name)
+        if provider.supports_tools and not self._is_warned:
+            self._is_warned = True
+            self.warn([f"warning: {line}" for line in self.tool_warnings])
+        warm(provider)
         return self.model_of(channel)
 
     def work_for(self, channel: Channel) -> None:
