@@ -12,8 +12,8 @@ from kesoku_actors.adapters.commands import COMMANDS, Choice, Values
 from kesoku_actors.adapters.terminal.interactive.completion import MOST, Completion, Offer
 
 FOLDERS = {
-    "/work": [("notes.txt", False), ("notebook", True), (".hidden", False), ("src", True)],
-    "/work/src": [("main.py", False)],
+    "/wood": [("notes.txt", False), ("notebook", True), (".hidden", False), ("src", True)],
+    "/wood/src": [("main.py", False)],
     "/home/ada": [("letter.txt", False)],
     "/": [("work", True), ("etc", True)],
     "/many": [(f"{number:03}", False) for number in range(200)],
@@ -23,7 +23,7 @@ COMPLETION = Completion(
     values=lambda: {Values.MODE: (Choice("queue"),)},
     list_folder=lambda path: FOLDERS.get(os.path.normpath(path), []),
     home="/home/ada",
-    working_folder="/work",
+    working_folder="/wood",
 )
 
 
@@ -32,14 +32,14 @@ COMPLETION = Completion(
     [
         ("/mod", 4, ["/mode"]),
         ("/mode ", 0, ["queue"]),
-        ("look at @note", 4, ["/work/notebook/", "/work/notes.txt"]),
-        ("look at @src/", 4, ["/work/src/main.py"]),
-        ("@.h", 2, ["/work/.hidden"]),
-        ("@", 0, ["/work/notebook/", "/work/notes.txt", "/work/src/"]),
+        ("look at @note", 4, ["/wood/notebook/", "/wood/notes.txt"]),
+        ("look at @src/", 4, ["/wood/src/main.py"]),
+        ("@.h", 2, ["/wood/.hidden"]),
+        ("@", 0, ["/wood/notebook/", "/wood/notes.txt", "/wood/src/"]),
         ("cat ./s", 3, ["./src/"]),
         ("cat ~/l", 3, ["~/letter.txt"]),
-        ("cat /w", 2, ["/work/"]),
-        ("@/", 1, ["/etc/", "/work/"]),
+        ("cat /w", 2, ["/wood/"]),
+        ("@/", 1, ["/etc/", "/wood/"]),
     ],
 )
 def test_the_last_word_is_completed(before: str, length: int, texts: list[str]) -> None:
