@@ -15,7 +15,7 @@ FOLDERS = {
     "/wood": [("notes.txt", False), ("notebook", True), (".hidden", False), ("src", True)],
     "/wood/src": [("main.py", False)],
     "/home/ada": [("letter.txt", False)],
-    "/": [("work", True), ("etc", True)],
+    "/": [("wood", True), ("etc", True)],
     "/many": [(f"{number:03}", False) for number in range(200)],
 }
 COMPLETION = Completion(
