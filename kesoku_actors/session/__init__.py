@@ -12,13 +12,14 @@
 """
 
 from kesoku_actors.session.dispatcher import DispatcherParts, Exits, dispatcher
+from kesoku_actors.session.hands import Brain, WorkerParts
 from kesoku_actors.session.histories import Histories
 from kesoku_actors.session.history import History
 from kesoku_actors.session.janitor import Folders, JanitorParts, janitor
 from kesoku_actors.session.remit import Remit, remit_of
 from kesoku_actors.session.replay import Difference, Recorded, first_difference
 from kesoku_actors.session.turn import TurnLimits
-from kesoku_actors.session.worker import Brain, WorkerEnd, WorkerParts, worker
+from kesoku_actors.session.worker import WorkerEnd, worker
 
 __all__ = [
     "Brain",

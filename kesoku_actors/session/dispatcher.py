@@ -20,8 +20,9 @@ from attrs import define, field, frozen
 from kesoku_actors.actors import Cell, ChildExit, ChildSpec, Dynamic, Restart
 from kesoku_actors.gateway import Summons
 from kesoku_actors.protocol import Changed, Channel, Event, Outcome, Reason, Removed, Status
+from kesoku_actors.session.hands import WorkerParts
 from kesoku_actors.session.remit import Remit
-from kesoku_actors.session.worker import WorkerEnd, WorkerParts, worker
+from kesoku_actors.session.worker import WorkerEnd, worker
 from kesoku_actors.store import BeginEpoch, DeadCall, EpochBegun, GiveBack, PostNotice, StageOutcome, WorkerKey
 from kesoku_actors.store.again import until_answered
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kesoku_actors.session import vocabulary as v
-from kesoku_actors.session.worker import Inlet
+from kesoku_actors.session.inlet import Inlet
 
 
 async def test_the_words_nobody_has_taken_yet_are_one_event() -> None:

@@ -1,0 +1,245 @@
+"""The hands of a worker: they perform the effects of the turn machine, and decide nothing.
+
+No effect is awaited by the worker's loop: each one that takes time is a task in the worker's nursery, whose end is
+an event in its inlet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import trio
+from attrs import define, evolve, field, frozen
+
+from kesoku_actors.clock import World
+from kesoku_actors.gateway import Gateway
+from kesoku_actors.llm.gate import ProviderGate, infer_once
+from kesoku_actors.llm.port import Piece, Provider, ProviderError, Request
+from kesoku_actors.llm.wellformed import whole_reply, whole_text
+from kesoku_actors.log import Logger
+from kesoku_actors.prompt import PromptContext, PromptLayer, system_prompt
+from kesoku_actors.protocol import (
+    ActivityChanged,
+    Channel,
+    Delta,
+    DeltaKind,
+    Message,
+    ToolProgress,
+)
+from kesoku_actors.session import vocabulary as v
+from kesoku_actors.session.arrivals import wait_for_files
+from kesoku_actors.session.histories import Histories
+from kesoku_actors.session.history import History
+from kesoku_actors.session.inlet import Inlet
+from kesoku_actors.session.replay import Recorded
+from kesoku_actors.session.turn import TurnLimits
+from kesoku_actors.store import Committed, WorkerKey
+from kesoku_actors.store.again import until_answered
+from kesoku_actors.tools import ToolCall, ToolRegistry, Tools
+
+NUDGE = "Please answer the last message now, in plain text."
+
+
+@frozen(kw_only=True)
+class Brain:
+    """The model that answers in a session."""
+
+    provider: Provider
+    gate: ProviderGate
+
+
+@frozen(kw_only=True)
+class WorkerParts:
+    """What every worker works with."""
+
+    gateway: Gateway
+    tools: Tools
+    histories: Histories
+    registry: ToolRegistry
+    layers: tuple[PromptLayer, ...]
+    brain_for: Callable[[Channel], Brain]
+    workspace_for: Callable[[str], Path]
+    """The session's folder, made if need be."""
+    limits: TurnLimits
+    resume_within_s: float
+    parallel_tools: int
+    world: World
+    log: Logger
+    record: Callable[[Recorded], None] | None = None
+    """Hears every event and its effects, for the live check."""
+
+
+@define(eq=False)
+class Hands:
+    """Performs effects. Each one that takes time is a task whose end is an event."""
+
+    key: WorkerKey
+    parts: WorkerParts
+    inlet: Inlet
+    nursery: trio.Nursery
+    channel: Channel
+    brain: Brain
+    history: History
+    request: Request | None = None
+    prompt: trio.CancelScope = field(factory=trio.CancelScope)
+    inferences: dict[int, trio.CancelScope] = field(factory=dict)
+
+    def perform(self, effect: v.Effect) -> None:
+        """Begin an effect; returns at once."""
+        start, parts = self.nursery.start_soon, self.parts
+        match effect:
+            case v.BuildPrompt():
+                self.prompt.cancel()
+                self.prompt = trio.CancelScope()
+                if self.history.awaiting:
+                    start(self._gather, self.prompt, effect)
+                else:
+                    self._build(effect)
+            case v.CallModel():
+                self.inferences[effect.ticket] = trio.CancelScope()
+                start(self._infer, effect)
+            case v.AbortModel(ticket=ticket):
+                if ticket in self.inferences:
+                    self.inferences[ticket].cancel()
+            case v.SendCommit():
+                start(self._commit, effect)
+            case v.StartTools():
+                parts.tools.start(
+                    self._calls(effect.call_ids), workspace=self._workspace(), parallel=parts.parallel_tools
+                )
+            case v.WithdrawTools(call_ids=call_ids):
+                parts.tools.withdraw(self._calls(call_ids), workspace=self._workspace())
+            case v.EndTools(call_ids=call_ids):
+                parts.tools.end(call_ids)
+            case v.SetTimer(ticket=ticket, delay_s=delay_s):
+                start(self._timer, delay_s, v.TimerFired(ticket))
+            case v.SetBudget(root_id=root_id, seconds=seconds):
+                self.inlet.budget = (trio.current_time() + seconds, v.BudgetSpent(root_id))
+            case v.Notify(activity=activity, root_id=root_id):
+                changed = ActivityChanged(session_id=self.key.session_id, activity=activity, root_id=root_id)
+                parts.gateway.hint(changed, self.channel)
+            case v.Finish():
+                raise AssertionError("the loop ends itself")
+
+    def tell(self, event: v.Event) -> None:
+        """Let listeners see that a call runs."""
+        if isinstance(event, v.ToolStarted):
+            progress = ToolProgress(session_id=self.key.session_id, call_id=event.call_id)
+            self.parts.gateway.hint(progress, self.channel)
+
+    async def _gather(self, scope: trio.CancelScope, effect: v.BuildPrompt) -> None:
+        """Build the prompt when its files are there, or name the messages whose files are late (M8)."""
+        reader, log = self.parts.gateway.reader, self.parts.log
+
+        async def read(message_id: str) -> Message | None:
+            return await until_answered(partial(reader.message, message_id), log, "read a message")
+
+        with scope:
+            late = await wait_for_files(self.history, self.inlet.files, read)
+            await trio.lowlevel.checkpoint_if_cancelled()  # another prompt may be wanted by now
+            if late:
+                self.inlet.put(v.PromptBuilt(effect.ticket, late))
+            else:
+                self._build(effect)
+
+    def _build(self, effect: v.BuildPrompt) -> None:
+        history, parts, provider = self.history, self.parts, self.brain.provider
+        tools = parts.registry.schemas() if provider.supports_tools else ()
+        context = PromptContext(
+            session_id=self.key.session_id,
+            channel=self.channel,
+            wall=parts.world.clock.wall(),
+            has_tools=bool(tools),
+            small_model=(provider.context_tokens or 1_000_000) < 8_192,
+        )
+        self.request = Request(
+            inference_id="",  # given when the model is called
+            session_id=self.key.session_id,
+            system=system_prompt(parts.layers, context),
+            history=tuple(history.rows),
+            steps=tuple(history.steps),
+            tools=tools,
+            nudge=NUDGE if effect.nudge else None,
+        )
+        self.inlet.put(v.PromptBuilt(effect.ticket))
+
+    async def _infer(self, effect: v.CallModel) -> None:
+        assert self.request is not None
+        parts, brain = self.parts, self.brain
+        request = evolve(self.request, inference_id=effect.inference_id)
+        begun = parts.world.clock.monotonic()
+        offsets = dict.fromkeys(DeltaKind, 0)
+
+        def emit(piece: Piece) -> None:
+            delta = Delta(
+                session_id=self.key.session_id,
+                root_id=effect.root_id,
+                inference_id=request.inference_id,
+                attempt=effect.attempt,
+                offset=offsets[piece.kind],
+                kind=piece.kind,
+                text=piece.text,
+            )
+            offsets[piece.kind] += len(piece.text)
+            parts.gateway.hint(delta, self.channel)
+            if piece.kind is DeltaKind.TEXT:
+                self.inlet.stream(effect.ticket, whole_text(piece.text))
+
+        def spent() -> float:
+            return max(0.0, parts.world.clock.monotonic() - begun)
+
+        name, model = brain.provider.name, brain.provider.model
+        event: v.Event = v.ModelAborted(effect.ticket, name, model, 0.0)
+        scope = self.inferences[effect.ticket]
+        with scope:
+            try:
+                reply = await infer_once(brain.provider, brain.gate, request, emit)
+                event = v.ModelFinished(effect.ticket, whole_reply(reply), spent())
+            except ProviderError as error:
+                parts.log.warning("inference failed", session=self.key.session_id, kind=error.kind, error=str(error))
+                event = v.ModelFailed(
+                    effect.ticket,
+                    provider=name,
+                    model=model,
+                    message=whole_text(str(error)),
+                    remedy=error.remedy,
+                    retry_after_s=error.retry_after_s,
+                    jitter=parts.world.rng.random(),
+                    duration_s=spent(),
+                )
+        if scope.cancelled_caught:
+            event = v.ModelAborted(effect.ticket, name, model, spent())
+        del self.inferences[effect.ticket]
+        self.inlet.put(event)
+
+    async def _commit(self, effect: v.SendCommit) -> None:
+        send = partial(self.parts.gateway.store.commit, effect.commit)
+        reply = await until_answered(send, self.parts.log, "commit")
+        if isinstance(reply, Committed):
+            self.history.committed(effect.commit, reply)
+            self.inlet.put(v.CommitStands(effect.ticket, reply))
+        else:
+            self.inlet.put(v.CommitRefused(effect.ticket, reply))
+
+    def _workspace(self) -> Path:
+        return self.parts.workspace_for(self.key.session_id)
+
+    def _calls(self, call_ids: tuple[str, ...]) -> list[ToolCall]:
+        rows = [self.history.message(call_id) for call_id in call_ids]
+        return [
+            ToolCall(
+                call_id=row.id,
+                session_id=row.session_id,
+                root_id=row.root_id or "",
+                name=row.metadata["tool_name"],
+                arguments=row.metadata["tool_arguments"],
+                invalid=row.metadata.get("invalid"),
+            )
+            for row in rows
+        ]
+
+    async def _timer(self, delay_s: float, event: v.Event) -> None:
+        await trio.sleep(delay_s)
+        self.inlet.put(event)

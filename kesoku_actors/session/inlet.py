@@ -1,0 +1,92 @@
+"""The inlet of a worker: what happens to its session becomes events in one queue. It decides nothing."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+
+import trio
+from attrs import define, field
+
+from kesoku_actors.protocol import (
+    BusyMode,
+    Stop,
+    Waiting,
+)
+from kesoku_actors.session import vocabulary as v
+from kesoku_actors.session.arrivals import Bell
+from kesoku_actors.tools import AwaitingApproval, Settled, Started, ToolEvent
+
+
+@define(eq=False)
+class _Streamed:
+    """Pieces of one inference that came in a row, and become one event when it is taken."""
+
+    ticket: int
+    pieces: list[str]
+
+
+@define(eq=False)
+class Inlet:
+    """The worker's face toward the gateway (its latch) and the tools (its sink): one queue, one wake-up."""
+
+    events: deque[v.Event | _Streamed] = field(factory=deque)
+    wake: trio.Event = field(factory=trio.Event)
+    files: Bell = field(factory=Bell)
+    budget: tuple[float, v.Event] | None = None
+    """When the running turn's time is over, in trio's time, and the event that says so (B4)."""
+
+    def put(self, event: v.Event) -> None:
+        """Queue an event; never blocks."""
+        self.events.append(event)
+        self.wake.set()
+
+    def stream(self, ticket: int, text: str) -> None:
+        """Queue a piece of an answer; what nobody has taken of it yet stays one event, however many words it has."""
+        last = self.events[-1] if self.events else None
+        if isinstance(last, _Streamed) and last.ticket == ticket:
+            last.pieces.append(text)
+        else:
+            self.events.append(_Streamed(ticket, [text]))
+            self.wake.set()
+
+    async def next(self) -> v.Event:
+        """Wait for the next event; the end of the turn's time is one."""
+        if not self.events:
+            self.wake = trio.Event()
+            with trio.move_on_at(self.budget[0] if self.budget else math.inf):
+                await self.wake.wait()
+        if self.events or self.budget is None:
+            event = self.events.popleft()
+            return v.ModelDelta(event.ticket, "".join(event.pieces)) if isinstance(event, _Streamed) else event
+        (_, spent), self.budget = self.budget, None
+        return spent
+
+    def message_waits(self, message: Waiting) -> None:
+        self.put(v.PersonSpoke(message) if message.is_person else v.NoticeArrived(message))
+
+    def message_withdrawn(self, message_id: str) -> None:
+        self.put(v.MessageWithdrawn(message_id))
+
+    def attachments_changed(self, message_id: str) -> None:
+        self.files.ring()
+
+    def stop_stored(self, stop: Stop) -> None:
+        self.put(v.StopRequested(stop))
+        if stop.forced and not stop.done:
+            self.put(v.ForceRequested())
+
+    def mode_set(self, mode: BusyMode) -> None:
+        self.put(v.ModeSwitched(mode))
+
+    def approval_answered(self, call_id: str, approved: bool) -> None:
+        """Nothing to do: the decision is stored (T7), and no tool asks for one yet."""
+
+    def tool(self, event: ToolEvent) -> None:
+        match event:
+            case Started(call_id=call_id):
+                self.put(v.ToolStarted(call_id))
+            case AwaitingApproval(call_id=call_id):
+                self.put(v.ToolWaiting(call_id))
+            case Settled(call_id=call_id, outcome=outcome):
+                self.put(v.ToolSettled(call_id, outcome))
