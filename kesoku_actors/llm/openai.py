@@ -88,6 +88,7 @@ class OpenAIModel:
             body, headers = self._body(request), self._headers()
             content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
             client = await self._connected()
+            request.sent(body)
             async with client.stream("POST", self._url, content=content, headers=headers) as response:
                 if response.status_code != httpx2.codes.OK:
                     raise await self._refusal(response, body)

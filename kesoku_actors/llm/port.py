@@ -69,6 +69,10 @@ class StepContent:
     message_ids: tuple[str, ...]
 
 
+def unheard(_body: Mapping[str, Any]) -> None:
+    """Hear of a request and do nothing."""
+
+
 @frozen(kw_only=True)
 class Request:
     """One inference. `history` is in order (O1) and holds only what the model reads."""
@@ -82,6 +86,11 @@ class Request:
     nudge: str | None = None
     """A sentence asking for an answer, sent as a last user text, stored nowhere (P3)."""
     max_output_tokens: int | None = None
+    sent: Callable[[Mapping[str, Any]], None] = field(default=unheard, eq=False, repr=False)
+    """Called once per try, just before the send, with the JSON body exactly as it goes on the wire (P4).
+
+    Neither headers nor keys are in it. Whoever hears it may read it later; nobody changes it any more.
+    """
 
 
 @frozen(kw_only=True)

@@ -33,7 +33,7 @@ from attrs import Attribute, define, field, frozen
 
 from kesoku_actors.llm.classify import REMEDY
 from kesoku_actors.llm.port import CallRequest, Emit, Finish, Limits, Piece, ProviderError, Remedy, Reply, Request
-from kesoku_actors.protocol import DeltaKind, Role, Type, Usage
+from kesoku_actors.protocol import DeltaKind, Message, Role, Type, Usage
 
 _WORDS_IN_A_ROW: Final = 256
 AT_THE_END: Final = "This scripted model has played its whole scenario and has nothing more to say."
@@ -170,6 +170,7 @@ class ScriptedModel:
     async def infer(self, request: Request, emit: Emit) -> Reply:
         """Play the next inference of the scenario. Raises the `ProviderError` it asks for."""
         self.requests.append(request)
+        request.sent(_plain(request, self.model))
         moves = self._choose(request)
         try:
             await trio.lowlevel.checkpoint()
@@ -248,6 +249,37 @@ async def _stream(kind: DeltaKind, text: str, word_delay_s: float, emit: Emit) -
         elif number % _WORDS_IN_A_ROW == 0:  # a book said at once still lets others run, and can be stopped
             await trio.lowlevel.checkpoint()
         emit(Piece(kind=kind, text=word))
+
+
+def _plain(request: Request, model: str) -> dict[str, Any]:
+    """Return what the model was asked as JSON data: there is no wire to say it for."""
+    asked: dict[str, Any] = {
+        "model": model,
+        "system": request.system,
+        "messages": [_plain_row(row) for row in request.history],
+    }
+    if request.tools:
+        asked["tools"] = [
+            {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+            for tool in request.tools
+        ]
+    if request.nudge:
+        asked["nudge"] = request.nudge
+    return asked
+
+
+def _plain_row(row: Message) -> dict[str, Any]:
+    match row.type:
+        case Type.TEXT:
+            return {"role": row.role.value, "content": row.content}
+        case Type.TOOL_CALL:
+            call = {"name": row.metadata["tool_name"], "arguments": dict(row.metadata["tool_arguments"])}
+            return {"role": row.role.value, "type": row.type.value, "id": row.id, **call}
+        case Type.TOOL_RESULT:
+            result = {"id": row.parent_id, "outcome": row.metadata["outcome"], "content": row.content}
+            return {"role": row.role.value, "type": row.type.value, **result}
+        case _:
+            return {"role": row.role.value, "type": row.type.value, "content": row.content}
 
 
 def _to_answer(request: Request) -> tuple[str | None, list[str]]:

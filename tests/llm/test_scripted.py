@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -28,7 +30,7 @@ from kesoku_actors.llm.scripted import (
 )
 from kesoku_actors.protocol import DeltaKind, Usage
 
-from .examples import asking, called, ignore, result, said
+from .examples import DATE_TOOL, asking, called, ignore, result, said
 
 
 async def test_it_streams_thoughts_and_words_and_returns_them_whole(autojump_clock: trio.testing.MockClock) -> None:
@@ -203,6 +205,23 @@ async def test_the_demo_runs_two_commands_at_once_and_then_answers_whoever_asks(
         results = [result(4 + at, call, "done") for at, call in enumerate(calls)]
         final = await model.infer(asking(asked, *calls, *results), ignore)
         assert (final.finish, "Both commands have run" in final.text) == (Finish.STOP, True)
+
+
+async def test_what_it_is_asked_is_told_as_json_data_before_it_plays(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    told: list[Any] = []
+    call = called(2, "date", "x", zone="UTC")
+    request = asking(
+        said(1, "Hi"), call, result(3, call, "Monday"), tools=(DATE_TOOL,), nudge="Go on", sent=told.append
+    )
+    with pytest.raises(ProviderError):
+        await ScriptedModel(Scenario(inferences=((Fail(kind="busy"),),))).infer(request, ignore)
+    (asked,) = told
+    assert json.loads(json.dumps(asked)) == asked
+    assert [message["role"] for message in asked["messages"]] == ["user", "assistant", "tool"]
+    assert asked["messages"][1]["arguments"] == {"zone": "UTC"}
+    assert (asked["system"], asked["nudge"], asked["tools"][0]["name"]) == ("Be brief.", "Go on", "date")
 
 
 def test_a_missing_file_is_one_clear_line(tmp_path: Path) -> None:

@@ -72,8 +72,12 @@ async def infer(model: OpenAIModel, request: Request | None = None, emit: Emit =
 
 
 async def refused(model: OpenAIModel) -> ProviderError:
+    return await refused_of(model, None)
+
+
+async def refused_of(model: OpenAIModel, request: Request | None) -> ProviderError:
     with pytest.raises(ProviderError) as caught:
-        await infer(model)
+        await infer(model, request)
     return caught.value
 
 
@@ -92,6 +96,18 @@ async def test_a_text_answer_streams_and_ends_with_its_usage() -> None:
     assert reply.usage == Usage(input=30, cached=20, output=5, thinking=2)
     assert [piece.text for piece in pieces if piece.text] == ["Good ", "morning"]
     assert server.bodies[0]["stream_options"] == {"include_usage": True}
+
+
+async def test_the_body_is_told_once_per_try_as_it_goes_on_the_wire_without_the_key() -> None:
+    told: list[Any] = []
+    call = called(2, call_id="a", zone="UTC")
+    request = asking(said(1, "Hi ü"), call, result(3, call, "Monday"), tools=(DATE_TOOL,), sent=told.append)
+    async with talking_to(error_answer(503), text_answer("Hello")) as (server, model):
+        await refused_of(model, request)
+        await infer(model, request)
+    assert json.loads(json.dumps(told)) == server.bodies
+    assert len(told) == 2
+    assert KEY not in json.dumps(told)
 
 
 async def test_a_whole_talk_with_tools_is_accepted_by_the_strict_server() -> None:
