@@ -36,7 +36,7 @@ from kesoku_actors.clock import World
 from kesoku_actors.gateway import Announcements, Broadcaster, Gateway, Latches, Subscriptions
 from kesoku_actors.llm.gate import provider_actor
 from kesoku_actors.log import Logger
-from kesoku_actors.prompt import PromptLayer
+from kesoku_actors.prompt import PromptLayers
 from kesoku_actors.protocol import Channel
 from kesoku_actors.session import (
     Brain,
@@ -84,7 +84,7 @@ class Plan:
     """Every model that may answer; each gets a gate."""
     brain_for: Callable[[Channel], Brain]
     registry: ToolRegistry
-    layers: tuple[PromptLayer, ...]
+    layers: PromptLayers
     limits: TurnLimits
     tool_options: ToolOptions = field(factory=ToolOptions)
     resume_within_s: float = 86_400.0

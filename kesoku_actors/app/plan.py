@@ -19,7 +19,7 @@ from kesoku_actors.clock import World
 from kesoku_actors.llm.gate import ProviderGate
 from kesoku_actors.llm.port import Provider
 from kesoku_actors.log import Logger, mask_secrets
-from kesoku_actors.prompt import BUILT_IN
+from kesoku_actors.prompt import PromptLayers, built_in_layers
 from kesoku_actors.protocol import Channel
 from kesoku_actors.session import Brain, Remit, TurnLimits
 from kesoku_actors.store import DeadCall, Durability, Rules, StoreOptions
@@ -60,7 +60,7 @@ def plan_run(
         brains=(brain,),
         brain_for=lambda _channel: brain,
         registry=tool_registry(settings),
-        layers=BUILT_IN,
+        layers=PromptLayers(built_in_layers()),
         limits=TurnLimits(max_steps=agent.max_steps, max_turn_s=agent.max_turn_seconds),
         tool_options=ToolOptions(
             deadline_s=settings.shell.timeout_s,

@@ -19,7 +19,7 @@ from kesoku_actors.llm.gate import ProviderGate, infer_once
 from kesoku_actors.llm.port import Piece, Provider, ProviderError, Request
 from kesoku_actors.llm.wellformed import whole_reply, whole_text
 from kesoku_actors.log import Logger
-from kesoku_actors.prompt import PromptContext, PromptLayer, system_prompt
+from kesoku_actors.prompt import PromptContext, PromptLayers, place_in
 from kesoku_actors.protocol import (
     ActivityChanged,
     Channel,
@@ -58,7 +58,7 @@ class WorkerParts:
     tools: Tools
     histories: Histories
     registry: ToolRegistry
-    layers: tuple[PromptLayer, ...]
+    layers: PromptLayers
     brain_for: Callable[[Channel], Brain]
     workspace_for: Callable[[str], Path]
     """The session's folder, made if need be."""
@@ -93,7 +93,7 @@ class Hands:
             case v.BuildPrompt():
                 self.prompt.cancel()
                 self.prompt = trio.CancelScope()
-                if self.history.awaiting:
+                if self.history.awaiting or self.parts.layers.is_stale():
                     start(self._gather, self.prompt, effect)
                 else:
                     self._build(effect)
@@ -130,13 +130,15 @@ class Hands:
             self.parts.gateway.hint(progress, self.channel)
 
     async def _gather(self, scope: trio.CancelScope, effect: v.BuildPrompt) -> None:
-        """Build the prompt when its files are there, or name the messages whose files are late (M8)."""
+        """Build the prompt when its files are there and its layers are up to date, or name the messages whose files are
+        late (M8)."""
         reader, log = self.parts.gateway.reader, self.parts.log
 
         async def read(message_id: str) -> Message | None:
             return await until_answered(partial(reader.message, message_id), log, "read a message")
 
         with scope:
+            await self.parts.layers.freshen()
             late = await wait_for_files(self.history, self.inlet.files, read)
             await trio.lowlevel.checkpoint_if_cancelled()  # another prompt may be wanted by now
             if late:
@@ -153,11 +155,13 @@ class Hands:
             wall=parts.world.clock.wall(),
             has_tools=bool(tools),
             small_model=(provider.context_tokens or 1_000_000) < 8_192,
+            workspace=self._workspace(),
+            place=place_in(history.rows),
         )
         self.request = Request(
             inference_id="",  # given when the model is called
             session_id=self.key.session_id,
-            system=system_prompt(parts.layers, context),
+            system=parts.layers.render(context),
             history=tuple(history.rows),
             steps=tuple(history.steps),
             tools=tools,

@@ -24,7 +24,7 @@ from kesoku_actors.llm.gate import ProviderGate
 from kesoku_actors.llm.port import Limits, Provider
 from kesoku_actors.llm.scripted import Call, Rule, Say, Scenario, ScriptedModel
 from kesoku_actors.log import Logger
-from kesoku_actors.prompt import BUILT_IN
+from kesoku_actors.prompt import PromptLayers, built_in_layers
 from kesoku_actors.protocol import ENDED, Changed, Channel, Event, Inbound, Message, Status
 from kesoku_actors.session import Brain, TurnLimits
 from kesoku_actors.store import DeadCall, Durability, Posted, StoreOptions
@@ -129,7 +129,7 @@ def plan(path: Path, durability: Durability, model: Provider, **changes: Any) ->
         "brains": (brain,),
         "brain_for": lambda _channel: brain,
         "registry": registry,
-        "layers": BUILT_IN,
+        "layers": PromptLayers(built_in_layers()),
         "limits": TurnLimits(),
         "end_survivors": no_survivors,
     }

@@ -21,7 +21,7 @@ from kesoku_actors.gateway import Gateway
 from kesoku_actors.llm.gate import ProviderGate
 from kesoku_actors.llm.scripted import Inference, Scenario, ScriptedModel
 from kesoku_actors.log import Logger
-from kesoku_actors.prompt import BUILT_IN
+from kesoku_actors.prompt import PromptLayers, built_in_layers
 from kesoku_actors.protocol import Changed, Channel, Event, Inbound, Message
 from kesoku_actors.session import Brain, Recorded, TurnLimits, first_difference
 from kesoku_actors.session.vocabulary import SetTimer
@@ -143,7 +143,7 @@ async def at_home(
         brains=(brain,),
         brain_for=lambda _channel: brain,
         registry=registry,
-        layers=BUILT_IN,
+        layers=PromptLayers(built_in_layers()),
         limits=TurnLimits(),
         end_survivors=no_survivors,
         record=lambda recorded: home.heard(recorded),
