@@ -1,24 +1,23 @@
 """One life of the program: the real tree from a real configuration, with people who follow the script and a platform.
 
 What happened outside the program is kept in files of the trial's folder, one line for each fact, written at once:
-`facts` has what people were told is done (`posted ID MESSAGE SESSION`, `stopped ID`, `cleared ID SESSION`), `sent` what
-the platform was sent (`MESSAGE NUMBER`), `passages` how often each point was passed, written when the life ends by
-itself. Followed again after a kill, the script goes on at the first step that is not a fact.
+`facts` has what people were told is done (see `people`), `sent` what the platform was sent (`MESSAGE NUMBER`),
+`passages` how often each point was passed, written when the life ends by itself.
 
-A life that ends by itself also holds what its workers did against the pure turn machine (the live check).
+A life that is not killed, but ends by itself or by SIGTERM, also holds what its workers did against the pure turn
+machine (the live check).
 """
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections import Counter
 from collections.abc import Callable
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from functools import partial
 from pathlib import Path
-from typing import assert_never
+from typing import Final
 
 import trio
 from attrs import define, evolve
@@ -29,17 +28,20 @@ from kesoku_actors.app.house import build_house
 from kesoku_actors.app.models import provider_registry
 from kesoku_actors.app.plan import plan_run
 from kesoku_actors.app.settings import load_settings
+from kesoku_actors.app.signals import signals_to
 from kesoku_actors.clock import World, real_world
-from kesoku_actors.errors import NotFound
 from kesoku_actors.gateway import Gateway
 from kesoku_actors.log import Logger, stream_sink
-from kesoku_actors.protocol import Changed, Channel, Inbound, Message, Removed, Status, Type
+from kesoku_actors.protocol import Channel, Message, Status
 from kesoku_actors.session import Recorded, first_difference
-from kesoku_actors.store import Chunk, Posted
+from kesoku_actors.store import Chunk
+from scripts.campaign.files import append
+from scripts.campaign.people import Facts, People, channel_of
 from scripts.campaign.points import Kill, Probe
-from scripts.campaign.script import SCRIPT, Clear, Say, SetMode, Step, StopTurn
+from scripts.campaign.script import SCRIPT
 
-CHATBOT = "campaign"
+STOP_S: Final = 4.0
+"""How long a life may take to stop; half of it is for tools that run on."""
 
 
 def live(folder: Path, config: Path, kill: Kill | None) -> None:
@@ -64,32 +66,21 @@ async def _live(folder: Path, config: Path, probe: Probe) -> None:
         probe=probe,
     )
     records: list[Recorded] = []
-    house = build_house(evolve(plan, record=records.append))
-    async with run_system(house.spec), trio.open_nursery() as nursery:
-        for name, steps in SCRIPT.items():
-            people = People(house.gateway, channel_of(name), Facts(folder / "facts"), settings.workspace.sessions_dir)
-            nursery.start_soon(people.follow, steps)
+    house = build_house(evolve(plan, record=records.append, stop_s=STOP_S))
+    system = run_system(house.spec)
+    with signals_to(system):
+        async with system, trio.open_nursery() as nursery:
+            for name, steps in SCRIPT.items():
+                people = People(
+                    gateway=house.gateway,
+                    channel=channel_of(name),
+                    facts=Facts(folder / "facts"),
+                    sessions_dir=settings.workspace.sessions_dir,
+                    log=log,
+                )
+                nursery.start_soon(people.follow, steps)
     difference = first_difference(records, plan.limits)
     assert difference is None, f"live check: a worker did what the pure machine does not: {difference}"
-
-
-def channel_of(name: str) -> Channel:
-    """Return the channel of a part of the script."""
-    return Channel(chatbot_id=CHATBOT, channel_id=name)
-
-
-def append(path: Path, line: str) -> None:
-    """Add a line to a file in one write, so that it is there whole or not at all when the process dies."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    try:
-        os.write(descriptor, f"{line}\n".encode())
-    finally:
-        os.close(descriptor)
-
-
-def lines(path: Path) -> list[list[str]]:
-    """Return the lines of such a file, as words."""
-    return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
 
 
 @define(eq=False)
@@ -120,96 +111,3 @@ class Platform:
         self.probe("platform.sent")
         await trio.lowlevel.checkpoint()
         return None
-
-
-@define(eq=False)
-class Facts:
-    """What people were told is done."""
-
-    path: Path
-
-    def add(self, *words: str) -> None:
-        append(self.path, " ".join(words))
-
-    def find(self, *words: str) -> list[str] | None:
-        """Return the first fact that begins with these words, or none."""
-        return next((fact for fact in lines(self.path) if fact[: len(words)] == list(words)), None)
-
-
-@define(eq=False)
-class People:
-    """Follow the script in one channel."""
-
-    gateway: Gateway
-    channel: Channel
-    facts: Facts
-    sessions_dir: Path
-
-    async def follow(self, steps: tuple[Step, ...]) -> None:
-        """Do every step that is not a fact, then wait until all has left and nothing of a cleared session is there."""
-        for step in steps:
-            match step:
-                case Say():
-                    await self._say(step)
-                case StopTurn(id=id):
-                    await self._stop(id)
-                case Clear(id=id):
-                    await self._clear(id)
-                case SetMode(mode=mode):
-                    await self.gateway.set_mode(self.channel, mode)
-                case _:
-                    assert_never(step)
-        while await self._is_something_left():  # noqa: ASYNC110  (nothing tells when a folder is gone)
-            await trio.sleep(0.02)
-
-    async def _say(self, step: Say) -> None:
-        posted = await self.gateway.post(
-            Inbound(
-                chatbot_id=self.channel.chatbot_id,
-                channel_id=self.channel.channel_id,
-                content=step.text,
-                external_id=step.id,
-            )
-        )
-        if not isinstance(posted, Posted):
-            return  # its session was cleared
-        message = posted.message
-        if self.facts.find("posted", step.id) is None:
-            self.facts.add("posted", step.id, message.id, message.session_id)
-        if step.until == "posted":
-            return
-
-        async with aclosing(self.gateway.listen(session_id=message.session_id, hints=False, after=0)) as events:
-            async for event in events:
-                match event:
-                    case Changed(message=row) if row.id == message.id and row.has_ended:
-                        return
-                    case Changed(message=row) if row.type is Type.TOOL_CALL and row.root_id == message.id:
-                        if step.until == "calls":
-                            return
-                    case Removed(message_id=message.id):
-                        return  # a clear that an earlier life began
-                    case _:
-                        continue
-
-    async def _stop(self, id: str) -> None:
-        if self.facts.find("stopped", id) is None:
-            posted = self.facts.find("posted", id)
-            assert posted is not None
-            await self.gateway.stop(posted[3], posted[2])
-            self.facts.add("stopped", id)
-
-    async def _clear(self, id: str) -> None:
-        if self.facts.find("cleared", id) is None:
-            posted = self.facts.find("posted", id)
-            assert posted is not None
-            with suppress(NotFound):  # an earlier life has cleared it, and was killed before it told
-                await self.gateway.clear(posted[3])
-            self.facts.add("cleared", id, posted[3])
-
-    async def _is_something_left(self) -> bool:
-        return bool(
-            await self.gateway.leaving(self.channel)
-            or await self.gateway.reader.closed_sessions()
-            or (self.sessions_dir / ".trash").exists()
-        )

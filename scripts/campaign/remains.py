@@ -14,7 +14,7 @@ from typing import Any
 import apsw
 from attrs import frozen
 
-from scripts.campaign.life import lines
+from scripts.campaign.files import lines
 
 
 @frozen(kw_only=True)
@@ -32,6 +32,14 @@ class Remains:
     """External id of each accepted message to its id and session."""
     cleared: tuple[str, ...]
     """Sessions whose clear was accepted."""
+    edited: frozenset[str]
+    """External ids of messages whose edit was taken."""
+    withdrawn: dict[str, bool]
+    """External ids of messages that were to be taken back, and whether they are known to be."""
+    attached: dict[str, str | None]
+    """External ids of messages whose file was saved, and what is in that file; none when it is gone."""
+    attempts: int
+    """The most that any turn was begun again after an unclean end."""
     sent: Counter[tuple[str, int]]
     """Message id and number to how often the platform got it."""
     runs: Counter[str]
@@ -56,10 +64,18 @@ def remains_of(folder: Path) -> Remains:
             chunks={(id, number): state for id, number, state in _select(database, _CHUNKS)},
             posted={fact[1]: (fact[2], fact[3]) for fact in facts if fact[0] == "posted"},
             cleared=tuple(fact[2] for fact in facts if fact[0] == "cleared"),
+            edited=frozenset(fact[1] for fact in facts if fact[0] == "edited" and fact[2] == "yes"),
+            withdrawn={fact[1]: fact[-1] == "yes" for fact in facts if fact[0] in ("withdrawing", "withdrawn")},
+            attached={fact[1]: _read(sessions_dir / fact[2]) for fact in facts if fact[0] == "attached"},
+            attempts=max((attempts for (attempts,) in _select(database, "SELECT attempts FROM turns")), default=0),
             sent=Counter((id, int(number)) for id, number in lines(folder / "sent")),
             runs=Counter(words[0] for words in lines(folder / "runs")),
             folders=frozenset(path.name for path in sessions_dir.iterdir()) if sessions_dir.exists() else frozenset(),
         )
+
+
+def _read(path: Path) -> str | None:
+    return path.read_text() if path.is_file() else None
 
 
 _CHUNKS = "SELECT message_id, number, state FROM chunks"

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import define, field
 
-from scripts.campaign.points import INSTANT
+from scripts.campaign.points import INSTANT, TERM
 from scripts.campaign.trial import Outcome
 
 BAR = 40
@@ -47,7 +47,7 @@ class Report:
 
     def text(self) -> str:
         """Return the histogram and the findings."""
-        points = [*sorted(self.passages), INSTANT]
+        points = [*sorted(self.passages), INSTANT, TERM]
         width, most = max(map(len, points)), max(1, *self.hits.values(), 1)
         rows = [
             f"{point:<{width}} {self.passages.get(point, 0):>4} {self.hits[point]:>5} "

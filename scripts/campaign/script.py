@@ -1,4 +1,6 @@
-"""What people do in a campaign, and what the model answers: tools, interruptions, a stop, a clear, every busy mode.
+"""What people do in a campaign, and what the model answers.
+
+Tools, interruptions, a stop, a force, a clear, every busy mode, a file, an edit and a withdrawal.
 
 The model is the scripted one with rules alone, so that what it says follows from the history and it goes on wherever a
 kill left it. Every command of a tool writes its name into one file, which counts the runs of it over all lives.
@@ -23,11 +25,35 @@ class Say:
     text: str
     until: Literal["posted", "calls", "ended"] = "ended"
     """It is stored; its turn has calls, or is over; it is over."""
+    file: str | None = None
+    """What is written in the file that comes with it."""
 
 
 @frozen
 class StopTurn:
     """Stop the turn of this message."""
+
+    id: str
+
+
+@frozen
+class ForceTurn:
+    """Stop the turn of this message, and end what it runs."""
+
+    id: str
+
+
+@frozen
+class Edit:
+    """Write a waiting message anew."""
+
+    id: str
+    text: str
+
+
+@frozen
+class Withdraw:
+    """Take a waiting message back."""
 
     id: str
 
@@ -46,7 +72,7 @@ class SetMode:
     mode: BusyMode
 
 
-Step = Say | StopTurn | Clear | SetMode
+Step = Say | StopTurn | ForceTurn | Clear | SetMode | Edit | Withdraw
 
 SCRIPT: Final[dict[str, tuple[Step, ...]]] = {
     "cake": (
@@ -78,8 +104,29 @@ SCRIPT: Final[dict[str, tuple[Step, ...]]] = {
         Say("soup-3", "Taste the soup.", until="calls"),
         Say("soup-4", "Enough of it."),
     ),
+    "log": (
+        Say("log-1", "Chop the log.", until="calls"),
+        ForceTurn("log-1"),
+        Say("log-2", "Leave the log."),
+    ),
+    "note": (
+        SetMode(BusyMode.QUEUE),
+        Say("note-1", "Weigh the note.", until="calls"),
+        Say("note-2", "It is bleu.", until="posted"),
+        Say("note-3", "Forget this.", until="posted"),
+        Edit("note-2", "It is blue."),
+        Withdraw("note-3"),
+        Say("note-4", "Thank you for the note."),
+    ),
+    "map": (
+        Say("map-1", "Read the map.", file="North is up."),
+        Say("map-2", "Thank you for the map."),
+    ),
 }
 """What is done in each channel, one step after the other; the channels all at once."""
+
+ENDLESS: Final = frozenset({"log.chop"})
+"""Tools that run until they are ended."""
 
 TOOLS: Final = {
     "Bake a cake.": ("cake.mix", "cake.heat"),
@@ -90,6 +137,8 @@ TOOLS: Final = {
     "Weigh the tea.": ("tea.weigh",),
     "Weigh the soup.": ("soup.weigh", "soup.salt"),
     "Taste the soup.": ("soup.taste",),
+    "Chop the log.": ("log.chop",),
+    "Weigh the note.": ("note.weigh",),
 }
 """Words in what must be answered, and the batch of tools that answers them."""
 
@@ -126,5 +175,6 @@ def _rule(when: str, words: str, moves: list[str]) -> str:
 
 
 def _call(name: str, runs: Path) -> str:
-    command = f"echo {name} >> {runs}; sleep 0.1; echo {name} is done"
+    seconds = 600 if name in ENDLESS else 0.1
+    command = f"echo {name} >> {runs}; sleep {seconds}; echo {name} is done"
     return f'{{ call = "run_shell_command", arguments = {{ command = {json.dumps(command)} }} }}'

@@ -19,10 +19,10 @@ from typing import Final
 from attrs import frozen
 
 from scripts.campaign.life import live
-from scripts.campaign.points import INSTANT, Kill
+from scripts.campaign.points import INSTANT, TERM, Kill
 from scripts.campaign.remains import Remains, remains_of
 from scripts.campaign.script import write_set
-from scripts.campaign.verdict import after_kill, at_the_end, resent
+from scripts.campaign.verdict import after_kill, after_term, at_the_end, resent
 
 LONGEST_S: Final = 60.0
 
@@ -60,7 +60,13 @@ def run_trial(trial: Trial, folder: Path) -> Outcome:
     violations: list[str] = []
     for number, kill in enumerate(trial.kills):
         status = _life(folder, config, kill, folder / f"log-{number}")
-        if status == -signal.SIGKILL:
+        if kill.signal == signal.SIGTERM and status == 0:
+            hit.append(str(TERM))
+            killed.append(remains_of(folder))
+            violations += [f"after {kill}: {sentence}" for sentence in after_kill(killed[-1])]
+            if all(earlier.signal == signal.SIGTERM for earlier in trial.kills[:number]):
+                violations += [f"after {kill}: {sentence}" for sentence in after_term(killed[-1])]
+        elif status == -signal.SIGKILL:
             hit.append(kill.point)
             killed.append(remains_of(folder))
             violations += [f"after {kill}: {sentence}" for sentence in after_kill(killed[-1])]

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from scripts.campaign.remains import Remains
-from scripts.campaign.script import TOOLS
+from scripts.campaign.script import SCRIPT, TOOLS, Edit, Say
 
-MAY_BE_CUT: Final = frozenset({"cake-1", "pie-1"})
+MAY_BE_CUT: Final = frozenset({"cake-1", "pie-1", "log-1"})
 """Messages that a later one interrupts, or that are stopped."""
+EDITS: Final = {step.id: step.text for steps in SCRIPT.values() for step in steps if isinstance(step, Edit)}
+FILES: Final = {step.id: step.file for steps in SCRIPT.values() for step in steps if isinstance(step, Say)}
 OUTCOMES: Final = frozenset({"ok", "error", "interrupted", "unknown"})
 _KNOWN_TOOLS: Final = frozenset(name for batch in TOOLS.values() for name in batch)
 
@@ -20,7 +22,17 @@ def after_kill(left: Remains) -> Iterator[str]:
     if left.integrity != "ok":
         yield f"C8: the database is not sound: {left.integrity}"
     yield from _nothing_lost(left)
+    yield from _rewritten(left)
     yield from _results(left, are_complete=False)
+
+
+def after_term(left: Remains) -> Iterator[str]:
+    """What does not hold of the files a life left that was asked to end, when no life before it was killed (C7)."""
+    if left.attempts:
+        yield f"C7: after an end in order a turn is at attempt {left.attempts}"
+    held = [row["external_id"] or row["id"] for row in left.messages if row["status"] == "processing"]
+    if held:
+        yield f"C7: a life that ended in order kept {held}"
 
 
 def at_the_end(left: Remains, kills: Sequence[Remains]) -> Iterator[str]:
@@ -37,8 +49,20 @@ def _nothing_lost(left: Remains) -> Iterator[str]:
     there = {row["id"] for row in left.messages}
     for external_id, (message_id, session_id) in left.posted.items():
         was_cleared = left.sessions.get(session_id) in ("closed", "tombstone")
-        if message_id not in there and not was_cleared:
+        if message_id not in there and not was_cleared and external_id not in left.withdrawn:
             yield f"C1: {external_id} was accepted and is lost"
+
+
+def _rewritten(left: Remains) -> Iterator[str]:
+    for row in left.messages:
+        external_id = row["external_id"]
+        if external_id in left.edited and row["content"] != EDITS[external_id]:
+            yield f"M6: {external_id} was edited and reads {row['content']!r}"
+        if left.withdrawn.get(external_id):
+            yield f"M6: {external_id} was withdrawn and is there"
+    for external_id, content in left.attached.items():
+        if content != FILES[external_id]:
+            yield f"M8: the file of {external_id} was saved and holds {content!r}"
 
 
 def _results(left: Remains, *, are_complete: bool) -> Iterator[str]:

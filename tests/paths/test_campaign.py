@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -16,7 +17,7 @@ from attrs import evolve
 
 from scripts.campaign.points import INSTANT, Kill, Plan, kill_of
 from scripts.campaign.remains import Remains
-from scripts.campaign.verdict import after_kill, at_the_end
+from scripts.campaign.verdict import after_kill, after_term, at_the_end
 from tests.draws import seed_of_today
 
 ROOT = Path(__file__).parents[2]
@@ -47,6 +48,7 @@ RESULT = row("r", "tool", "tool_result", "responded", parent_id="c", content="ca
     "metadata": {"outcome": "ok"}
 }
 ANSWER = row("a", "assistant", "text", "delivered")
+NOTE = row("n", "user", "text", "processed", external_id="note-2", content="It is blue.")
 GOOD = Remains(
     integrity="ok",
     messages=(QUESTION, CALL, RESULT, ANSWER),
@@ -54,6 +56,10 @@ GOOD = Remains(
     chunks={("a", 0): "sent"},
     posted={"cake-2": ("q", "s"), "nut-1": ("gone", "old")},
     cleared=("old",),
+    edited=frozenset(),
+    withdrawn={},
+    attached={},
+    attempts=0,
     sent=Counter({("a", 0): 1}),
     runs=Counter({"cake.weigh": 1}),
     folders=frozenset({"s"}),
@@ -81,6 +87,13 @@ BROKEN: dict[str, Callable[[Remains], Remains]] = {
     ),
     "M7: the folder of the cleared": lambda left: evolve(left, folders=frozenset({"old"})),
     "M7: the trash": lambda left: evolve(left, folders=frozenset({".trash"})),
+    "M6: note-2 was edited and reads": lambda left: evolve(
+        left, messages=(*left.messages, NOTE | {"content": "It is bleu."}), edited=frozenset({"note-2"})
+    ),
+    "M6: note-2 was withdrawn and is there": lambda left: evolve(
+        left, messages=(*left.messages, NOTE), withdrawn={"note-2": True}
+    ),
+    "M8: the file of map-1 was saved and holds None": lambda left: evolve(left, attached={"map-1": None}),
 }
 
 
@@ -103,6 +116,19 @@ def test_a_part_may_be_sent_again_only_after_a_kill_between_the_send_and_its_rec
     assert len(list(at_the_end(evolve(GOOD, sent=Counter({("a", 0): 3})), [killed_between]))) == 1
 
 
+def test_what_was_taken_back_is_not_lost() -> None:
+    posted = evolve(GOOD, posted={**GOOD.posted, "note-3": ("gone", "s")})
+    assert any("note-3" in one for one in at_the_end(posted, []))
+    assert list(at_the_end(evolve(posted, withdrawn={"note-3": False}), [])) == []
+
+
+def test_a_life_that_ended_in_order_has_given_everything_back() -> None:
+    assert list(after_term(GOOD)) == []
+    assert any("attempt 1" in one for one in after_term(evolve(GOOD, attempts=1)))
+    held = evolve(GOOD, messages=(QUESTION | {"status": "processing"}, CALL))
+    assert any("kept ['cake-2']" in one for one in after_term(held))
+
+
 def test_a_life_that_was_killed_owes_no_answer_yet() -> None:
     open_turn = evolve(GOOD, messages=(QUESTION | {"status": "processing"}, CALL), sent=Counter())
     assert list(after_kill(open_turn)) == []
@@ -111,12 +137,19 @@ def test_a_life_that_was_killed_owes_no_answer_yet() -> None:
 def test_the_point_hit_least_often_is_next() -> None:
     plan = Plan(passages={"a": 3, "b": 1}, seconds=2.0)
     rng = random.Random(0)
-    drawn = [plan.draw(rng, {"a": 5, "b": 4}) for _ in range(200)]
+    drawn = [kill for _ in range(200) if (kill := plan.draw(rng, {"a": 5, "b": 4})).signal == signal.SIGKILL]
     assert {kill.point for kill in drawn} == {"b", INSTANT}
     assert all(kill.at == 1 for kill in drawn if kill.point == "b")
     assert all(0 <= kill.at <= 2 for kill in drawn if kill.point == INSTANT)
 
 
-@pytest.mark.parametrize("kill", [Kill("store.after_commit/Commit(step insert)", 2), Kill(INSTANT, 0.25)])
+@pytest.mark.parametrize(
+    "kill",
+    [
+        Kill("store.after_commit/Commit(step insert)", 2),
+        Kill(INSTANT, 0.25),
+        Kill("tool.spawned", 3, signal.SIGTERM),
+    ],
+)
 def test_a_kill_is_read_as_it_is_written(kill: Kill) -> None:
     assert kill_of(str(kill)) == kill
