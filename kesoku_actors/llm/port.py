@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Protocol
 
 from attrs import field, frozen
@@ -59,6 +60,16 @@ class Finish(StrEnum):
     OTHER = "other"
 
 
+class Purpose(StrEnum):
+    """What an inference is for. Only an answer belongs to a turn; the rest the program asks for itself."""
+
+    ANSWER = "answer"
+    SUMMARY = "summary"
+    """Of an older part of a conversation, read from its text as data."""
+    TITLE = "title"
+    """Of a session, a few words."""
+
+
 @frozen(kw_only=True)
 class StepContent:
     """The native content of one earlier inference and the rows that came from it."""
@@ -86,6 +97,9 @@ class Request:
     nudge: str | None = None
     """A sentence asking for an answer, sent as a last user text, stored nowhere (P3)."""
     max_output_tokens: int | None = None
+    purpose: Purpose = Purpose.ANSWER
+    workspace: Path | None = None
+    """The session's folder: the paths of attachments in `history` lead from there."""
     sent: Callable[[Mapping[str, Any]], None] = field(default=unheard, eq=False, repr=False)
     """Called once per try, just before the send, with the JSON body exactly as it goes on the wire (P4).
 

@@ -2,7 +2,8 @@
 
 A scenario is a list of inferences, an inference a list of *moves*: say a text, think, ask for a call, wait, fail,
 stall, cut the stream. Each request plays the next inference; a *rule* whose words occur in what must be answered is
-played instead and uses none up. When nothing is left the model says so, or begins again (`repeat`).
+played instead and uses none up. When nothing is left the model says so, or begins again (`repeat`). What is asked for
+another purpose than an answer (a summary, a title) uses none up either: `asides` are played for it, or a few words.
 
     scenario = Scenario(inferences=(
         (Call(name="run_shell_command", arguments={"command": "date"}),),
@@ -25,11 +26,12 @@ it was asked and what was taken from it.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
 import trio
-from attrs import Attribute, define, field, frozen
+from attrs import Attribute, Factory, define, field, frozen
 
 from kesoku_actors.llm.classify import REMEDY
 from kesoku_actors.llm.port import (
@@ -39,6 +41,7 @@ from kesoku_actors.llm.port import (
     Limits,
     Piece,
     ProviderError,
+    Purpose,
     Remedy,
     Reply,
     Request,
@@ -160,6 +163,10 @@ class Scenario:
     rules: tuple[Rule, ...] = ()
     repeat: bool = False
     """Begin again after the last inference."""
+    asides: Mapping[Purpose, tuple[Inference, ...]] = field(factory=dict)
+    """What is played for a purpose, one after the other, the last one again and again; none: a few words."""
+    context_tokens: int | None = field(default=None, validator=_tokens)
+    """How much the model is said to read at once."""
 
 
 @define(eq=False)
@@ -169,7 +176,7 @@ class ScriptedModel:
     scenario: Scenario
     name: str = "scripted"
     model: str = "scenario"
-    context_tokens: int | None = None
+    context_tokens: int | None = field(default=Factory(lambda self: self.scenario.context_tokens, takes_self=True))
     supports_tools: bool = True
     limits: Limits = field(factory=Limits)
     requests: list[Request] = field(factory=list, init=False)
@@ -177,6 +184,7 @@ class ScriptedModel:
     cancelled: list[str] = field(factory=list, init=False)
     """The inference ids of the requests that were cancelled, in order."""
     _played: int = field(default=0, init=False)
+    _asides: Counter[Purpose] = field(factory=Counter, init=False)
 
     async def infer(self, request: Request, emit: Emit) -> Reply:
         """Play the next inference of the scenario. Raises the `ProviderError` it asks for."""
@@ -192,6 +200,10 @@ class ScriptedModel:
             raise
 
     def _choose(self, request: Request) -> Inference:
+        if request.purpose is not Purpose.ANSWER:
+            asides = self.scenario.asides.get(request.purpose) or ((Say(text=f"A scripted {request.purpose}."),),)
+            self._asides[request.purpose] += 1
+            return asides[min(self._asides[request.purpose], len(asides)) - 1]
         said, results = _to_answer(request)
         for rule in self.scenario.rules:
             if rule.when_said is not None and said is not None and rule.when_said in said:

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 import trio
+from attrs import evolve
 
 from kesoku_actors.errors import ConfigError
-from kesoku_actors.llm.port import Finish, Piece, ProviderError, Remedy
+from kesoku_actors.llm.port import Finish, Piece, ProviderError, Purpose, Remedy
 from kesoku_actors.llm.scenario_file import DEMO, LARGEST_FILE, load_scenario
 from kesoku_actors.llm.scripted import (
     AT_THE_END,
@@ -31,6 +32,31 @@ from kesoku_actors.llm.scripted import (
 from kesoku_actors.protocol import DeltaKind, Usage
 
 from .examples import DATE_TOOL, asking, called, ignore, result, said
+
+
+async def test_what_is_asked_beside_the_turns_uses_no_inference_up() -> None:
+    asides = {Purpose.SUMMARY: ((Say(text="first"),), (Say(text="then"),))}
+    model = ScriptedModel(Scenario(inferences=((Say(text="answer"),),), asides=asides))
+    for purpose, text in (
+        ("summary", "first"),
+        ("summary", "then"),
+        ("summary", "then"),
+        ("title", "A scripted title."),
+    ):
+        request = evolve(asking(said(1, "Hi")), purpose=Purpose(purpose))
+        assert (await model.infer(request, ignore)).text == text
+    assert (await model.infer(asking(said(1, "Hi")), ignore)).text == "answer"
+
+
+def test_a_file_says_what_is_played_beside_the_turns_and_how_much_the_model_reads(tmp_path: Path) -> None:
+    path = tmp_path / "scenario.toml"
+    path.write_text('context_tokens = 900\n[asides]\nsummary = [[{ say = "Short." }]]\n')
+    scenario = load_scenario(path)
+    assert scenario == Scenario(context_tokens=900, asides={Purpose.SUMMARY: ((Say(text="Short."),),)})
+    assert ScriptedModel(scenario).context_tokens == 900
+    path.write_text('[asides]\nsumary = [[{ say = "Short." }]]\n')
+    with pytest.raises(ConfigError, match="sumary"):
+        load_scenario(path)
 
 
 async def test_it_streams_thoughts_and_words_and_returns_them_whole(autojump_clock: trio.testing.MockClock) -> None:
