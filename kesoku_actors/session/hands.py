@@ -155,7 +155,7 @@ class Hands:
             wall=parts.world.clock.wall(),
             has_tools=bool(tools),
             small_model=(provider.context_tokens or 1_000_000) < 8_192,
-            workspace=self._workspace(),
+            workspace=self._workspace() if tools else None,
             place=place_in(history.rows),
         )
         self.request = Request(
