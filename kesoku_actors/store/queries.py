@@ -64,6 +64,22 @@ def message(connection: apsw.Connection, message_id: str) -> Message | None:
     return None if row is None else message_of(row)
 
 
+def messages(connection: apsw.Connection, message_ids: tuple[str, ...]) -> tuple[Message, ...]:
+    """Return those of the named messages that are stored, in the order of the names."""
+    rows = (first(connection, f"{_MESSAGES} WHERE m.id = ?", (message_id,)) for message_id in message_ids)
+    return tuple(message_of(row) for row in rows if row is not None)
+
+
+def is_removed(connection: apsw.Connection, message_id: str) -> bool:
+    """Return whether there is a tombstone of this message."""
+    return first(connection, "SELECT 1 FROM removed WHERE message_id = ? LIMIT 1", (message_id,)) is not None
+
+
+def birth(connection: apsw.Connection) -> str:
+    """Return what tells this store from any other at the same path: when it was made, in full precision."""
+    return repr(scalar(connection, "SELECT applied FROM migrations WHERE number = 1"))
+
+
 def history(connection: apsw.Connection, session_id: str) -> SessionHistory:
     """Return a session's history (O1): one range scan of `messages_history`, and one of its steps."""
     no = session_no(connection, session_id)
@@ -99,6 +115,22 @@ def sessions(connection: apsw.Connection, limit: int, chatbot_id: str | None) ->
     of_chatbot = "AND chatbot_id = ?" if chatbot_id is not None else ""
     values = (limit,) if chatbot_id is None else (chatbot_id, limit)
     return tuple(map(_info, select(connection, f"{_INFO} WHERE state != 'tombstone' {of_chatbot} {order}", values)))
+
+
+def sessions_named(connection: apsw.Connection, part: str, limit: int) -> tuple[SessionInfo, ...]:
+    """Return sessions that are not wiped with `part` in their id, the one last active first."""
+    sql = f"{_INFO} WHERE state != 'tombstone' AND instr(id, ?) > 0 ORDER BY last_activity DESC, no DESC LIMIT ?"
+    return tuple(map(_info, select(connection, sql, (part, limit))))
+
+
+def tokens(connection: apsw.Connection, session_ids: tuple[str, ...]) -> dict[str, tuple[int, int]]:
+    """Return the tokens that went into and came out of the models, for each session that had a step."""
+    sql = (
+        "SELECT s.id, sum(coalesce(t.step ->> '$.usage.input', 0)), sum(coalesce(t.step ->> '$.usage.output', 0))"
+        " FROM sessions s JOIN steps t ON t.session_no = s.no WHERE s.id IN (SELECT value FROM json_each(?))"
+        " GROUP BY s.no"
+    )
+    return {id: (int(into), int(out)) for id, into, out in select(connection, sql, (json.dumps(session_ids),))}
 
 
 def closed_sessions(connection: apsw.Connection) -> tuple[str, ...]:

@@ -37,6 +37,18 @@ class Reader:
         """Return one message, or none."""
         return await self._read(queries.message, message_id)
 
+    async def messages(self, message_ids: tuple[str, ...]) -> tuple[Message, ...]:
+        """Return those of the named messages that are stored, in the order of the names."""
+        return await self._read(queries.messages, message_ids)
+
+    async def is_removed(self, message_id: str) -> bool:
+        """Return whether a message was stored once and deleted since."""
+        return await self._read(queries.is_removed, message_id)
+
+    async def birth(self) -> str:
+        """Return what tells this store from any other that ever lay or will lie at its path."""
+        return await self._read(queries.birth)
+
     async def session(self, session_id: str) -> SessionInfo | None:
         """Return one session in any state, or none."""
         return await self._read(queries.session, session_id)
@@ -44,6 +56,14 @@ class Reader:
     async def sessions(self, limit: int, chatbot_id: str | None = None) -> tuple[SessionInfo, ...]:
         """Return sessions that are not wiped, the one last active first."""
         return await self._read(queries.sessions, limit, chatbot_id)
+
+    async def sessions_named(self, part: str, limit: int) -> tuple[SessionInfo, ...]:
+        """Return sessions that are not wiped with `part` in their id, the one last active first."""
+        return await self._read(queries.sessions_named, part, limit)
+
+    async def tokens(self, session_ids: tuple[str, ...]) -> dict[str, tuple[int, int]]:
+        """Return the tokens that went into and came out of the models, for each session that had a step."""
+        return await self._read(queries.tokens, session_ids)
 
     async def closed_sessions(self) -> tuple[str, ...]:
         """Return the sessions whose clear has not come to its end (M7)."""

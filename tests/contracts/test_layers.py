@@ -22,6 +22,7 @@ ROWS = {
     "skills": 4,
     "prompt": 4,
     "gateway": 5,
+    "search": 6,
     "session": 6,
     "adapters": 7,
     "server": 7,
