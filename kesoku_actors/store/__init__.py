@@ -4,8 +4,8 @@
 * `face`, `reader`: what callers use
 * `actor`: the writer; `access`: which connections and threads
 * `engine`, `transaction`: one group of commands as one transaction
-* `posting`, `attachments`, `sessions`, `stops`, `turns`, `commits`, `workers`, `calls`, `deliveries`: the
-  commands, by noun
+* `posting`, `attachments`, `sessions`, `stops`, `turns`, `commits`, `workers`, `calls`, `deliveries`,
+  `summaries`: the commands, by noun
 * `queries`, `rows`: reads; values and rows
 * `opening`, `ownership`, `header`, `schema`, `soundness`, `reading`, `faults`: the file
 """
@@ -59,6 +59,7 @@ from kesoku_actors.store.port import (
     StoreDamaged,
     StoreFault,
     StoreInUse,
+    StoreSummaries,
     StoreUnusable,
     Taking,
     TooEarly,
@@ -124,6 +125,7 @@ __all__ = [
     "StoreFault",
     "StoreInUse",
     "StoreOptions",
+    "StoreSummaries",
     "StoreUnusable",
     "Taking",
     "Threaded",

@@ -17,7 +17,18 @@ from attrs import define, frozen
 from kesoku_actors.clock import Clock
 from kesoku_actors.errors import KesokuError
 from kesoku_actors.protocol import InvalidMessage
-from kesoku_actors.store import attachments, calls, commits, deliveries, port, posting, sessions, stops, workers
+from kesoku_actors.store import (
+    attachments,
+    calls,
+    commits,
+    deliveries,
+    port,
+    posting,
+    sessions,
+    stops,
+    summaries,
+    workers,
+)
 from kesoku_actors.store.sql import scalar
 from kesoku_actors.store.transaction import Changes, Rules, Transaction
 
@@ -49,6 +60,7 @@ HANDLERS: Final[Mapping[type[port.Command], Handler]] = MappingProxyType(
         port.ChunkAttempt: deliveries.attempt,
         port.ChunkSent: deliveries.sent,
         port.MarkDelivered: deliveries.mark,
+        port.StoreSummaries: summaries.store_summaries,
     }
 )
 

@@ -116,5 +116,9 @@ class Store:
         """Record that a message has left, or never will (C5)."""
         return cast(bool, await self._ask(command))
 
+    async def store_summaries(self, command: port.StoreSummaries) -> bool:
+        """Store what a compaction made."""
+        return cast(bool, await self._ask(command))
+
     async def _ask(self, command: port.Command) -> Any:
         return await self.ref.ask(command, timeout_s=None)

@@ -34,6 +34,7 @@ from kesoku_actors.protocol import (
     Stop,
     Waiting,
 )
+from kesoku_actors.protocol.summaries import Summary
 
 
 class StoreFault(Fault):
@@ -485,6 +486,18 @@ class MarkDelivered:
     detail: str = ""
 
 
+@frozen(kw_only=True)
+class StoreSummaries:
+    """Store what a compaction made, all of it or nothing; safe to send again. Answer: whether it stands.
+
+    It does not when the session is closed, or when a turn that it would stand for has not ended or has an open call.
+    """
+
+    session_id: str
+    summaries: tuple[Summary, ...]
+    """Each child before its parent; children may have been stored before."""
+
+
 Command = (
     Post
     | PostNotice
@@ -509,6 +522,7 @@ Command = (
     | ChunkAttempt
     | ChunkSent
     | MarkDelivered
+    | StoreSummaries
 )
 
 

@@ -10,7 +10,8 @@ import trio
 from attrs import frozen
 
 from kesoku_actors.protocol import BusyMode, Channel, Message, SessionInfo, Stop, Waiting
-from kesoku_actors.store import queries
+from kesoku_actors.protocol.summaries import Summary
+from kesoku_actors.store import queries, summaries
 from kesoku_actors.store.access import Access
 from kesoku_actors.store.port import Chunk, OpenCall, Publication, StoreBusy
 from kesoku_actors.store.queries import SessionHistory
@@ -124,6 +125,10 @@ class Reader:
     async def chunks(self, message_id: str) -> tuple[Chunk, ...]:
         """Return the parts of a delivery as planned, in order."""
         return await self._read(queries.chunks, message_id)
+
+    async def summaries(self, session_id: str) -> tuple[Summary, ...]:
+        """Return a session's summaries, each before those it stands for, in the order of the history."""
+        return await self._read(summaries.of_session, session_id)
 
     async def head(self) -> int:
         """Return the counter: no row has a higher `rev`."""
