@@ -1,7 +1,9 @@
 """Tools: the registry of callables, their schemas, the actor that runs calls, the shell.
 
 * `port`: calls, outcomes, events, and the `Journal` the actor needs
-* `registry` `schema` `shapes` `docstrings`: a callable as a tool, and the arguments a model sends; pure
+* `registry` `schema` `docstrings`: a callable as a tool; pure
+* `annotations` `shapes` (`scalars` `choices` `containers` `records`): what an argument looks like, and what becomes of
+  what a model sends; pure
 * `runner` `board` `execution` `threads`: the actor and its face `Tools`, slots, one call carried out
 * `output` `whole`: what a tool said, made fit to be stored and shown; the whole of a long output in a file
 * `shell`: the tool `run_shell_command`

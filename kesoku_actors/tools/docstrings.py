@@ -1,7 +1,8 @@
 """A function's docstring as a model reads it: what it does, and a sentence per parameter. Pure.
 
-Google (`Args:`), NumPy (`Parameters` over dashes) and Sphinx (`:param name:`) styles are read. The description is
-everything before the first section; a style that is not recognised leaves the whole text as the description.
+Google (`Args:`), NumPy (`Parameters` over dashes) and Sphinx (`:param name:`) styles are read, and what a class says of
+its attributes. The description is what stands in no section; a style that is not recognised leaves the whole text as
+the description.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from typing import Final
 
 from attrs import frozen
 
-_GOOGLE: Final = re.compile(r"^(Args|Arguments|Parameters|Params):$")
-_GOOGLE_END: Final = re.compile(r"^(Returns?|Yields?|Raises|Examples?|Notes?|See Also|Warnings?|Attributes|Todo):$")
-_GOOGLE_ITEM: Final = re.compile(r"^(?P<names>\*{0,2}\w+)\s*(?:\([^)]*\))?\s*:\s*(?P<text>.*)$")
+_GOOGLE: Final = re.compile(r"^((Keyword )?(Args|Arguments)|(Other )?Parameters|Params|Attributes):\s*$")
+_GOOGLE_END: Final = re.compile(r"^(Returns?|Yields?|Raises|Examples?|Notes?|See Also|Warnings?|Warns|Todo):\s*$")
+_GOOGLE_ITEM: Final = re.compile(r"^(?P<names>\*{0,2}\w+)\s*(?:\((?:[^()]|\([^()]*\))*\))?\s*:(?:\s+(?P<text>.*))?$")
+_NUMPY: Final = ("Parameters", "Other Parameters", "Attributes")
 _NUMPY_ITEM: Final = re.compile(r"^(?P<names>\*{0,2}\w+(?:\s*,\s*\w+)*)\s*(?::.*)?$")
 _SPHINX: Final = re.compile(r"^:(?P<field>\w+)(?:\s+[^:]*?)??(?:\s+(?P<name>\*{0,2}\w+))?\s*:\s*(?P<text>.*)$")
-_SPHINX_PARAMETER: Final = frozenset({"param", "parameter", "arg", "argument", "key", "keyword"})
+_SPHINX_PARAMETER: Final = frozenset({"param", "parameter", "arg", "argument", "key", "keyword", "ivar", "var", "attr"})
 
 
 @frozen(kw_only=True)
@@ -69,7 +71,7 @@ def _google_section(lines: list[str], index: int, parameters: dict[str, str]) ->
 
 
 def _numpy_section(lines: list[str], index: int, parameters: dict[str, str]) -> int:
-    if lines[index].strip() not in ("Parameters", "Other Parameters") or not _is_numpy_heading(lines, index):
+    if lines[index].strip() not in _NUMPY or not _is_numpy_heading(lines, index):
         return 0
     end = index + 2
     while end < len(lines) and not _is_numpy_heading(lines, end):

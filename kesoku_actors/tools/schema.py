@@ -2,28 +2,32 @@
 
 The schema comes from the annotations, the defaults and the docstring. A parameter annotated `ToolContext` is not in
 it: the runner gives it. What comes back is checked as a whole, so that the model hears of every mistake at once.
+
+What a function cannot be asked for by name and by type is refused when it is registered: `*args`, `**kwargs`,
+parameters that are positional only, or without an annotation, or with one that JSON has no value for.
 """
 
 from __future__ import annotations
 
-import enum
 import functools
 import inspect
-import json
 import re
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
+import types
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, Final, cast, get_args, get_origin, get_type_hints
 
 from attrs import frozen
 
 from kesoku_actors.errors import UsageError
 from kesoku_actors.protocol import ToolSchema
+from kesoku_actors.tools.annotations import shape_of
 from kesoku_actors.tools.docstrings import parse
 from kesoku_actors.tools.port import ToolContext
-from kesoku_actors.tools.shapes import InvalidArgument, Shape, UnsupportedAnnotation, shape_of
+from kesoku_actors.tools.records import REQUIRED, Key, make_key, object_schema, take_keys
+from kesoku_actors.tools.shapes import UnsupportedAnnotation
 
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-"""What every provider takes as a tool's name."""
+_NAME: Final = re.compile(r"[^\W\d][\w.-]{0,63}")
+"""Letters and digits of any script; `llm/dialects` map a name that a provider refuses."""
 
 
 class InvalidTool(UsageError):
@@ -31,47 +35,19 @@ class InvalidTool(UsageError):
 
 
 @frozen(kw_only=True)
-class Parameter:
-    """One argument of a tool."""
-
-    name: str
-    shape: Shape
-    required: bool
-
-
-@frozen(kw_only=True)
 class Signature:
     """What a tool takes."""
 
     schema: ToolSchema
-    parameters: tuple[Parameter, ...]
+    keys: Mapping[str, Key]
+    """Its parameters but the context, in order."""
     context_parameter: str | None
     """The parameter that gets the `ToolContext`."""
     is_async: bool
 
     def bind(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the keyword arguments of the call. Raises `InvalidArgument` that names every mistake."""
-        known = {parameter.name: parameter for parameter in self.parameters}
-        problems = [
-            f"there is no argument {name!r}; known are {', '.join(known) or 'none'}"
-            for name in arguments
-            if name not in known
-        ]
-        bound: dict[str, Any] = {}
-        for name, parameter in known.items():
-            absent = name not in arguments
-            # Models send null for what they leave out: where null is not a value of its own it means the default.
-            if absent or (arguments[name] is None and not parameter.required and not parameter.shape.fits(None)):
-                if parameter.required:
-                    problems.append(f"the argument {name!r} is missing")
-                continue
-            try:
-                bound[name] = parameter.shape.take(arguments[name], name)
-            except InvalidArgument as problem:
-                problems.append(str(problem))
-        if problems:
-            raise InvalidArgument("; ".join(problems))
-        return bound
+        return take_keys(arguments, self.keys, "")
 
 
 def signature_of(function: Callable[..., Any], *, name: str | None = None) -> Signature:
@@ -79,67 +55,90 @@ def signature_of(function: Callable[..., Any], *, name: str | None = None) -> Si
     plain = _plain(function)
     name = name or str(getattr(plain, "__name__", type(function).__name__))
     if not _NAME.fullmatch(name):
-        raise InvalidTool(f"tool {name!r}: a name is 1 to 64 letters, digits, '_' or '-', and begins with no digit")
-    try:
-        hints = get_type_hints(plain, include_extras=True)
-    except (NameError, TypeError) as problem:
-        raise InvalidTool(f"tool {name!r}: its annotations cannot be read: {problem}") from problem
+        raise InvalidTool(
+            f"tool {name[:80]!r}: a name is 1 to 64 letters, digits, '_', '-' or '.', and begins with a letter or '_'; "
+            "give another one as `name`"
+        )
+    if inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain):
+        raise InvalidTool(f"tool {name!r}: it yields; let it return a list instead")
     documentation = parse(plain.__doc__ or function.__doc__)
-    parameters: list[Parameter] = []
-    properties: dict[str, Any] = {}
+    keys: dict[str, Key] = {}
     context_parameter = None
-    for parameter in inspect.signature(function).parameters.values():
-        annotation = hints.get(parameter.name, Any)
+    for parameter in _parameters(function, name):
+        annotation = _annotation(plain, parameter, name)
         if _is_context(annotation):
             context_parameter = parameter.name
             continue
-        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise InvalidTool(f"tool {name!r}: {parameter} cannot be given by name; a tool's arguments all are")
         try:
             shape = shape_of(annotation)
         except UnsupportedAnnotation as problem:
             raise InvalidTool(f"tool {name!r}, parameter {parameter.name!r}: {problem}") from problem
-        required = parameter.default is parameter.empty
-        parameters.append(Parameter(name=parameter.name, shape=shape, required=required))
-        properties[parameter.name] = {
-            **_description(documentation.parameters.get(parameter.name)),
-            **shape.schema,
-            **({} if required else _default(parameter.default)),
-        }
-    schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
-    if required_names := [parameter.name for parameter in parameters if parameter.required]:
-        schema["required"] = required_names
+        default = REQUIRED if parameter.default is parameter.empty else parameter.default
+        told = documentation.parameters.get(parameter.name)
+        keys[parameter.name] = make_key(parameter.name, shape, told, default)
+    parameters = object_schema(tuple(keys.values()))
     return Signature(
-        schema=ToolSchema(name=name, description=documentation.description, parameters=schema),
-        parameters=tuple(parameters),
+        schema=ToolSchema(name=name, description=documentation.description, parameters=parameters),
+        keys=keys,
         context_parameter=context_parameter,
         is_async=inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(plain),
     )
 
 
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that carries annotations and docstring: beneath a partial, behind an instance's `__call__`."""
+    """The function that carries annotations and docstring: beneath partials and wrappers, behind `__call__`."""
     if isinstance(function, functools.partial):
         return _plain(function.func)
     if inspect.isroutine(function):
         return function
+    if hasattr(function, "__wrapped__"):
+        return cast("Callable[..., Any]", inspect.unwrap(function))
     call: Callable[..., Any] = type(function).__call__
     return call
 
 
-def _is_context(annotation: Any) -> bool:
-    return annotation is ToolContext or (get_origin(annotation) is Annotated and get_args(annotation)[0] is ToolContext)
-
-
-def _description(text: str | None) -> dict[str, str]:
-    return {"description": text} if text else {}
-
-
-def _default(value: Any) -> dict[str, Any]:
-    """The schema's `default`, when JSON can say it."""
-    plain = value.value if isinstance(value, enum.Enum) else value
+def _parameters(function: Callable[..., Any], name: str) -> Iterator[inspect.Parameter]:
     try:
-        json.dumps(plain, allow_nan=False)
-    except (TypeError, ValueError):
-        return {}
-    return {"default": plain}
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError as problem:
+        raise InvalidTool(
+            f"tool {name!r}: it does not say what it takes ({problem}); wrap it in a function"
+        ) from problem
+    for parameter in parameters:
+        if (remedy := _NOT_BY_NAME.get(parameter.kind)) is not None:
+            raise InvalidTool(
+                f"tool {name!r}, parameter {str(parameter.replace(annotation=parameter.empty))!r}: it cannot be given "
+                f"by name, as a tool's arguments all are; {remedy}"
+            )
+        yield parameter
+
+
+_NOT_BY_NAME: Final[Mapping[Any, str]] = {
+    inspect.Parameter.POSITIONAL_ONLY: "remove the '/' behind it",
+    inspect.Parameter.VAR_POSITIONAL: "make it a list with a name, such as `items: list[str]`",
+    inspect.Parameter.VAR_KEYWORD: "name each argument, or take `options: dict[str, str]`",
+}
+
+
+def _annotation(plain: Callable[..., Any], parameter: inspect.Parameter, name: str) -> Any:
+    """Return the annotation of a parameter, read where it is a text. Raises `InvalidTool`."""
+    if parameter.annotation is parameter.empty:
+        raise InvalidTool(
+            f"tool {name!r}, parameter {parameter.name!r}: it has no annotation; write `{parameter.name}: str`, or "
+            "whatever it is"
+        )
+    holder = types.SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
+    names = getattr(inspect.unwrap(plain), "__globals__", {})
+    try:
+        # One by one, so that the text can name the parameter; what is returned may be annotated as it likes.
+        return get_type_hints(holder, names, include_extras=True)[parameter.name]
+    except (NameError, TypeError, AttributeError, SyntaxError) as problem:
+        raise InvalidTool(
+            f"tool {name!r}, parameter {parameter.name!r}: its annotation {parameter.annotation!r} cannot be read: "
+            f"{problem}; define or import the name at the top of the module, outside of `if TYPE_CHECKING`"
+        ) from problem
+
+
+def _is_context(annotation: Any) -> bool:
+    kinds = get_args(annotation)[:1] if get_origin(annotation) is Annotated else (annotation,)
+    return kinds == (ToolContext,)
