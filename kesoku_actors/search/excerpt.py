@@ -65,7 +65,8 @@ def _find(text: str, parts: Iterable[str]) -> list[tuple[int, int]]:
     places = range(len(text) + 1) if len(folded) == len(text) and text.isascii() else _places(text)
     spans = [found.span() for found in pattern.finditer(folded)]
     whole = [(begin, end) for begin, end in spans if _begins_a_word(folded, begin)]
-    return [(places[begin], places[end - 1] + 1) for begin, end in whole or spans]
+    # Up to the next sign that is compared, or an accent written by itself would be left out.
+    return [(places[begin], max(places[end - 1] + 1, places[end])) for begin, end in whole or spans]
 
 
 def _begins_a_word(text: str, index: int) -> bool:

@@ -47,6 +47,7 @@ INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
 """
+_TABLES: Final = ("state", "entries", "words_data", "words_idx", "words_content", "words_docsize", "words_config")
 _UNUSABLE: Final = (
     apsw.BusyError,
     apsw.CantOpenError,
@@ -136,9 +137,12 @@ class Index:
 
     def check(self) -> None:
         """Raise `IndexDamaged` unless the pages hang together. What this does not see, a search may run into."""
+        # Table by table: of the whole, SQLite would have FTS5 split every text into words again.
         with _errors():
-            if (found := self.connection.pragma("quick_check(1)")) != "ok":
-                raise IndexDamaged(str(found))
+            for table in _TABLES:
+                row = self._first(f"PRAGMA quick_check('{table}')", ())
+                if row is None or row[0] != "ok":
+                    raise IndexDamaged(f"{table}: {row[0] if row else 'nothing is known of it'}")
 
     def close(self) -> None:
         """Close the file; an index that was never written to may have none."""

@@ -142,7 +142,10 @@ class Search:
             return step(self._open()), None
         except IndexDamaged as error:
             self._discard()
-            return step(self._open()), str(error)
+            try:
+                return step(self._open()), str(error)
+            except IndexDamaged as again:
+                raise IndexUnusable(f"the search index cannot be used: a new one is damaged too: {again}") from again
 
     def _open(self) -> Index:
         if self._index is not None and not self._index.is_there():
