@@ -22,7 +22,7 @@ from typing import Final
 from attrs import frozen
 
 from kesoku_actors.adapters.fences import Fence, Line, lines
-from kesoku_actors.adapters.graphemes import is_boundary
+from kesoku_actors.protocol.graphemes import is_boundary
 
 Units = Callable[[str], int]
 """Measures a text; the measure of two texts joined is the sum of theirs."""

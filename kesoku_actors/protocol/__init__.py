@@ -5,6 +5,7 @@
 * `sessions`: sessions, channels, stops, steps, usage
 * `events`: what listeners hear
 * `tools`: what a model is told of a tool
+* `titles`: a session in a few words; `graphemes`: where a text can be cut without breaking a character
 * `codec`: the strict converter between values and JSON data
 """
 

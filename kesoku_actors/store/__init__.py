@@ -4,7 +4,7 @@
 * `face`, `reader`: what callers use
 * `actor`: the writer; `access`: which connections and threads
 * `engine`, `transaction`: one group of commands as one transaction
-* `posting`, `attachments`, `sessions`, `stops`, `turns`, `commits`, `workers`, `calls`, `deliveries`,
+* `posting`, `attachments`, `sessions`, `titles`, `stops`, `turns`, `commits`, `workers`, `calls`, `deliveries`,
   `summaries`: the commands, by noun
 * `queries`, `rows`: reads; values and rows
 * `opening`, `ownership`, `header`, `schema`, `soundness`, `reading`, `faults`: the file
@@ -53,6 +53,7 @@ from kesoku_actors.store.port import (
     RequestStop,
     ResultMode,
     SetMode,
+    SetTitle,
     SettleAttachment,
     StageOutcome,
     StoreBusy,
@@ -120,6 +121,7 @@ __all__ = [
     "SettleAttachment",
     "StageOutcome",
     "Store",
+    "SetTitle",
     "StoreBusy",
     "StoreDamaged",
     "StoreFault",

@@ -27,6 +27,7 @@ from kesoku_actors.store import (
     sessions,
     stops,
     summaries,
+    titles,
     workers,
 )
 from kesoku_actors.store.sql import scalar
@@ -47,6 +48,7 @@ HANDLERS: Final[Mapping[type[port.Command], Handler]] = MappingProxyType(
         port.CloseSession: sessions.close_session,
         port.WipeSession: sessions.wipe_session,
         port.SetMode: sessions.set_mode,
+        port.SetTitle: titles.set_title,
         port.BeginEpoch: workers.begin_epoch,
         port.RegisterWorker: workers.register,
         port.GiveBack: workers.end_worker,

@@ -64,6 +64,10 @@ class Store:
         """Change a channel's busy mode (I5)."""
         return cast(BusyMode, await self._ask(command))
 
+    async def set_title(self, command: port.SetTitle) -> bool:
+        """Give a session a better title than the one it has."""
+        return cast(bool, await self._ask(command))
+
     async def answer_approval(self, command: port.AnswerApproval) -> port.ApprovalAnswer:
         """Approve or deny a waiting call (T7)."""
         return cast(port.ApprovalAnswer, await self._ask(command))

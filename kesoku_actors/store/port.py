@@ -271,6 +271,15 @@ class SetMode:
 
 
 @frozen(kw_only=True)
+class SetTitle:
+    """Give a session a better title than `instead_of`, the one it has. Answer: whether it had that one."""
+
+    session_id: str
+    title: str
+    instead_of: str
+
+
+@frozen(kw_only=True)
 class EditMessage:
     """Replace the content of a waiting message (M8). Answer: the `Message`, or none when it is taken already."""
 
@@ -506,6 +515,7 @@ Command = (
     | CloseSession
     | WipeSession
     | SetMode
+    | SetTitle
     | EditMessage
     | WithdrawMessage
     | SettleAttachment

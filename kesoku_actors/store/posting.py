@@ -23,6 +23,7 @@ from kesoku_actors.protocol import (
     Type,
     attachments_in,
 )
+from kesoku_actors.protocol.titles import first_words
 from kesoku_actors.store.attachments import content_with_references
 from kesoku_actors.store.port import (
     EditMessage,
@@ -40,7 +41,6 @@ from kesoku_actors.store.transaction import Session, Transaction
 
 REFUSAL_EVERY_S: Final = 60.0
 """People are told once in this time that too many messages wait (B4)."""
-_TITLE_CHARS: Final = 80
 NO_METADATA: Final[Mapping[str, Any]] = MappingProxyType({})
 
 _PEOPLE_WAITING = (
@@ -72,8 +72,7 @@ def post(tx: Transaction, command: Post) -> PostReply:
     )
     _record(tx, command, message.id)
     if inbound.role is Role.USER and not session.title:
-        title = " ".join(inbound.content.split())[:_TITLE_CHARS]
-        tx.execute("UPDATE sessions SET title = ? WHERE no = ?", (title, session.no))
+        tx.execute("UPDATE sessions SET title = ? WHERE no = ?", (first_words(inbound.content), session.no))
     return Posted(message=message, is_new=True)
 
 
