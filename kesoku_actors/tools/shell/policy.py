@@ -50,6 +50,8 @@ class ShellPolicy:
     allowlist_patterns: tuple[Pattern, ...] = field(default=(), converter=compile_patterns)
     blocklist_patterns: tuple[Pattern, ...] = field(default=(), converter=compile_patterns)
     forbidden_patterns: tuple[Pattern, ...] = field(default=(), converter=compile_patterns)
+    sandboxed: bool = False
+    """Whether what may run runs in a sandbox, where a program that cannot be known before may run too."""
     search_path: tuple[str, ...] = tuple(DEFAULT_PATH.split(":"))
     """Folders from which a program may be named with its path in an allowlist; they are the child's PATH."""
 

@@ -25,7 +25,7 @@ _VARIABLE: Final = f"{CALL_VARIABLE}=".encode()
 _LIMIT_BASE: Final = 2**52
 """KiB; far above any memory there is, so nothing that plans by the limit is held back."""
 _LIMIT: Final = re.compile(rb"^Max resident set\s+(\d+)", re.M)
-_SET_LIMIT: Final = 'ulimit -S -m "$0" 2>/dev/null; exec "$@"'
+_SET_LIMIT: Final = '{{ {first}; ulimit -S -m "$0"; }} 2>/dev/null; exec "$@"'
 
 _PROC: Final = Path("/proc")
 _ENDED: Final = "ZXx"
@@ -44,9 +44,12 @@ class Process:
     name: str
 
 
-def marked(argv: tuple[str, ...], call_id: str) -> tuple[str, ...]:
-    """Return the words that run `argv` in the same process, with the limit by which all it starts is found."""
-    return ("/bin/sh", "-c", _SET_LIMIT, str(_limit(call_id)), *argv)
+def marked(argv: tuple[str, ...], call_id: str, first: str = ":") -> tuple[str, ...]:
+    """Return the words that run `argv` in the same process, with the limit by which all it starts is found.
+
+    `first` is what the shell does before, quietly: lines of ours, nothing of the model's.
+    """
+    return ("/bin/sh", "-c", _SET_LIMIT.format(first=first), str(_limit(call_id)), *argv)
 
 
 def _limit(call_id: str) -> int:
