@@ -29,10 +29,11 @@ from kesoku_actors.app.sections import (
     OpenAI,
     Scripted,
     Shell,
+    SkillSettings,
     ToolSettings,
     Workspace,
 )
-from kesoku_actors.app.settings_checks import CHECKS, resolve_paths, show_key
+from kesoku_actors.app.settings_checks import CHECKS, check_skill_roots, resolve_paths, show_key
 from kesoku_actors.app.settings_decode import Problem, decode_section, settings_converter, unknown_key
 from kesoku_actors.app.settings_environment import Composed, compose
 from kesoku_actors.app.settings_file import ConfigFile, read_config_file
@@ -54,6 +55,7 @@ class Settings:
     scripted: Scripted = field(factory=Scripted)
     tools: ToolSettings = field(factory=ToolSettings)
     shell: Shell = field(factory=Shell)
+    skills: SkillSettings = field(factory=SkillSettings)
     discord: Discord = field(factory=Discord)
     prices: Mapping[str, ModelPrice] = field(factory=dict)
     """By the model's name."""
@@ -78,6 +80,7 @@ SECTIONS: Final[Mapping[str, Any]] = {
     "scripted": Scripted,
     "tools": ToolSettings,
     "shell": Shell,
+    "skills": SkillSettings,
     "discord": Discord,
 }
 """Every section but `prices`, whose keys are names of models."""
@@ -138,6 +141,8 @@ def _decode(composed: Composed, folder: Path) -> tuple[dict[str, Any], list[Prob
             section = resolve_paths(section, folder)
             found = list(CHECKS[name](section)) if name in CHECKS else []
         values[name], problems = section, problems + found
+    if values["workspace"] is not None and values["skills"] is not None:
+        problems += check_skill_roots(values["workspace"], values["skills"])
     prices, found = decode_section(converter, composed.data.get("prices", {}), dict[str, ModelPrice], ("prices",), {})
     values["prices"] = prices
     return values, problems + found

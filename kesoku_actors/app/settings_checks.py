@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from attrs import evolve, fields
 
-from kesoku_actors.app.sections import Discord, Workspace
+from kesoku_actors.app.sections import Discord, SkillSettings, Workspace
 from kesoku_actors.app.settings_decode import Problem
 from kesoku_actors.app.settings_lines import KeyPath
 from kesoku_actors.app.settings_pending import refuse_discord, refuse_shell, refuse_tools
@@ -39,6 +39,22 @@ def check_workspace(workspace: Workspace) -> Iterator[Problem]:
     for name, folder in (("skills_dir", skills), ("sessions_dir", sessions)):
         if database.is_relative_to(folder):
             yield _problem("db_path", f"must not lie inside {name} ({folder}), which tools may read")
+
+
+def check_skill_roots(workspace: Workspace, skills: SkillSettings) -> Iterator[Problem]:
+    """Further folders of skills obey what `skills_dir` obeys."""
+    sessions = Path(os.path.realpath(workspace.sessions_dir))
+    database = Path(os.path.realpath(workspace.db_path))
+    for index, root in enumerate(skills.roots):
+        real, problem = Path(os.path.realpath(root)), _not_a_folder(root)
+        if problem is None and real.is_relative_to(sessions):
+            problem = f"must not lie inside sessions_dir ({workspace.sessions_dir}), the model's own"
+        elif problem is None and sessions.is_relative_to(real):
+            problem = f"must not hold sessions_dir ({workspace.sessions_dir}), the model's own"
+        elif problem is None and database.is_relative_to(real):
+            problem = f"must not hold the database ({workspace.db_path}), which no tool may read"
+        if problem is not None:
+            yield Problem(("skills", "roots", index), problem)
 
 
 def check_discord(discord: Discord) -> Iterator[Problem]:
@@ -69,7 +85,7 @@ CHECKS: Final[Mapping[str, Check]] = {
 def resolve_paths(section: Any, folder: Path) -> Any:
     """Return `section` with every relative path taken from `folder`; `~` is the user's home."""
     values = {key.name: getattr(section, key.name) for key in fields(type(section))}
-    return evolve(section, **{key: _resolve(path, folder) for key, path in values.items() if isinstance(path, Path)})
+    return evolve(section, **{key: _resolved(value, folder) for key, value in values.items()})
 
 
 def show_key(path: KeyPath) -> str:
@@ -86,6 +102,16 @@ def show_key(path: KeyPath) -> str:
 
 def _problem(key: str, text: str) -> Problem:
     return Problem(("workspace", key), text)
+
+
+def _resolved(value: Any, folder: Path) -> Any:
+    match value:
+        case Path():
+            return _resolve(value, folder)
+        case (Path(), *_):
+            return tuple(_resolve(path, folder) for path in value)
+        case _:
+            return value
 
 
 def _resolve(path: Path, folder: Path) -> Path:
