@@ -6,6 +6,7 @@
 
     root                one_for_one
     |-- store           its faults are typed replies; its restart ends no tool
+    |-- turn-log        writes down every inference (P4)
     |-- tools           one temporary child per call, long grace
     |-- providers       one_for_one: a gate per model
     |-- broker          one_for_one: what each works with outlives it
@@ -65,6 +66,7 @@ from kesoku_actors.store import (
     store_actor,
 )
 from kesoku_actors.tools import ToolOptions, ToolRegistry, Tools
+from kesoku_actors.turnlog import TurnLog, TurnLogOptions
 
 HOPELESS = (StoreDamaged, StoreInUse, StoreUnusable)
 """Faults of the store that no restart of an actor can help (C6, C8)."""
@@ -102,6 +104,8 @@ class Plan:
     """How long stopping may take at most; `graces` divides it (C7)."""
     record: Callable[[Recorded], None] | None = None
     """Hears what every worker does, for the live check."""
+    turn_log: TurnLogOptions | None = None
+    """None: no turn log is kept."""
 
 
 @frozen(kw_only=True)
@@ -132,6 +136,12 @@ def build_house(plan: Plan) -> House:
         world=world,
         log=log,
     )
+    turn_log = plan.turn_log and TurnLog(
+        options=plan.turn_log,
+        workspace_for=partial(workspace_folder, plan.sessions_dir),
+        count_steps=store.reader.count_steps,
+        log=log,
+    )
     tools = Tools(
         registry=plan.registry,
         journal=StoreJournal(store, plan.probe),
@@ -157,6 +167,7 @@ def build_house(plan: Plan) -> House:
             world=world,
             log=log,
             record=plan.record,
+            turn_log=turn_log,
         ),
         remit=plan.channels,
         end_survivors=plan.end_survivors,
@@ -196,6 +207,7 @@ def build_house(plan: Plan) -> House:
                 shutdown_s=30.0,
                 fatal=HOPELESS,
             ),
+            *(() if turn_log is None else (turn_log.spec(),)),  # stopped after those whose inferences it writes
             tools.spec(),
             SupervisorSpec(id="providers", children=(*gates, *plan.provider_children)),
             broker,

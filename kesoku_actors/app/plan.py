@@ -32,6 +32,7 @@ from kesoku_actors.tools.shell import (
     shell_tool,
     warnings,
 )
+from kesoku_actors.turnlog import TurnLogOptions
 
 CLOSE_S: Final = 2.0
 """What closing a client's connections may take."""
@@ -73,7 +74,16 @@ def plan_run(
         end_survivors=lambda calls: _end_survivors(calls, log),
         edges=edges,
         provider_children=provider_children(provider),
+        turn_log=turn_log_options(settings),
     )
+
+
+def turn_log_options(settings: Settings) -> TurnLogOptions | None:
+    """Return how the run's turn log is kept; none when it is not."""
+    agent = settings.agent
+    if not agent.turn_log:
+        return None
+    return TurnLogOptions(mask=mask_secrets(settings.secrets()), keep=agent.turn_log_files)
 
 
 def store_options(settings: Settings, log: Logger, probe: Callable[[str], None]) -> StoreOptions:

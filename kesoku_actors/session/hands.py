@@ -16,7 +16,7 @@ from attrs import define, evolve, field, frozen
 from kesoku_actors.clock import World
 from kesoku_actors.gateway import Gateway
 from kesoku_actors.llm.gate import ProviderGate, infer_once
-from kesoku_actors.llm.port import Piece, Provider, ProviderError, Request
+from kesoku_actors.llm.port import Piece, Provider, ProviderError, Reply, Request
 from kesoku_actors.llm.wellformed import whole_reply, whole_text
 from kesoku_actors.log import Logger
 from kesoku_actors.prompt import PromptContext, PromptLayers, place_in
@@ -38,6 +38,7 @@ from kesoku_actors.session.turn import TurnLimits
 from kesoku_actors.store import Committed, WorkerKey
 from kesoku_actors.store.again import until_answered
 from kesoku_actors.tools import ToolCall, ToolRegistry, Tools
+from kesoku_actors.turnlog import Notes, TurnLog
 
 NUDGE = "Please answer the last message now, in plain text."
 
@@ -69,6 +70,8 @@ class WorkerParts:
     log: Logger
     record: Callable[[Recorded], None] | None = None
     """Hears every event and its effects, for the live check."""
+    turn_log: TurnLog | None = None
+    """Writes down every inference (P4)."""
 
 
 @define(eq=False)
@@ -187,6 +190,7 @@ class Hands:
                 text=piece.text,
             )
             offsets[piece.kind] += len(piece.text)
+            notes.heard(piece)
             parts.gateway.hint(delta, self.channel)
             if piece.kind is DeltaKind.TEXT:
                 self.inlet.stream(effect.ticket, whole_text(piece.text))
@@ -195,13 +199,25 @@ class Hands:
             return max(0.0, parts.world.clock.monotonic() - begun)
 
         name, model = brain.provider.name, brain.provider.model
+        notes = Notes(
+            root_id=effect.root_id,
+            attempt=effect.attempt,
+            provider=name,
+            model=model,
+            began=parts.world.clock.wall(),
+            spent=spent,
+        )
+        if parts.turn_log is not None:
+            request = evolve(request, sent=notes.sent)
+        end: Reply | ProviderError | None = None
         event: v.Event = v.ModelAborted(effect.ticket, name, model, 0.0)
         scope = self.inferences[effect.ticket]
         with scope:
             try:
-                reply = await infer_once(brain.provider, brain.gate, request, emit)
-                event = v.ModelFinished(effect.ticket, whole_reply(reply), spent())
+                end = whole_reply(await infer_once(brain.provider, brain.gate, request, emit))
+                event = v.ModelFinished(effect.ticket, end, spent())
             except ProviderError as error:
+                end = error
                 parts.log.warning("inference failed", session=self.key.session_id, kind=error.kind, error=str(error))
                 event = v.ModelFailed(
                     effect.ticket,
@@ -216,6 +232,8 @@ class Hands:
         if scope.cancelled_caught:
             event = v.ModelAborted(effect.ticket, name, model, spent())
         del self.inferences[effect.ticket]
+        if parts.turn_log is not None:
+            parts.turn_log.record(notes.ended(request, end))
         self.inlet.put(event)
 
     async def _commit(self, effect: v.SendCommit) -> None:

@@ -6,7 +6,7 @@
 * `engine`, `transaction`: one group of commands as one transaction
 * `posting`, `attachments`, `sessions`, `titles`, `stops`, `turns`, `commits`, `workers`, `calls`, `deliveries`,
   `summaries`: the commands, by noun
-* `queries`, `rows`: reads; values and rows
+* `queries`, `records`, `rows`: reads; values and rows
 * `opening`, `ownership`, `header`, `schema`, `soundness`, `reading`, `faults`: the file
 """
 
@@ -70,6 +70,7 @@ from kesoku_actors.store.port import (
 )
 from kesoku_actors.store.queries import SessionHistory
 from kesoku_actors.store.reader import Reader
+from kesoku_actors.store.records import CallRecord, SessionRecord, TurnRecord
 from kesoku_actors.store.transaction import Rules
 
 __all__ = [
@@ -78,6 +79,7 @@ __all__ = [
     "ApprovalAnswer",
     "BeginEpoch",
     "CallProcess",
+    "CallRecord",
     "CallStarted",
     "CallWaiting",
     "Chunk",
@@ -117,6 +119,7 @@ __all__ = [
     "ResultMode",
     "Rules",
     "SessionHistory",
+    "SessionRecord",
     "SetMode",
     "SettleAttachment",
     "StageOutcome",
@@ -132,6 +135,7 @@ __all__ = [
     "Taking",
     "Threaded",
     "TooEarly",
+    "TurnRecord",
     "WipeSession",
     "WithdrawMessage",
     "WorkerKey",

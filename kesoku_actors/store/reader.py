@@ -15,6 +15,7 @@ from kesoku_actors.store import queries, summaries
 from kesoku_actors.store.access import Access
 from kesoku_actors.store.port import Chunk, OpenCall, Publication, StoreBusy
 from kesoku_actors.store.queries import SessionHistory
+from kesoku_actors.store.records import SessionRecord, count_steps, record
 from kesoku_actors.store.transaction import Rules
 
 T = TypeVar("T")
@@ -129,6 +130,14 @@ class Reader:
     async def summaries(self, session_id: str) -> tuple[Summary, ...]:
         """Return a session's summaries, each before those it stands for, in the order of the history."""
         return await self._read(summaries.of_session, session_id)
+
+    async def record(self, session_id: str) -> SessionRecord | None:
+        """Return all that is stored of a session, or none for an unknown one."""
+        return await self._read(record, session_id)
+
+    async def count_steps(self, session_id: str, without: str) -> int:
+        """Return how many inferences of a session are stored, apart from the one with the id `without`."""
+        return await self._read(count_steps, session_id, without)
 
     async def head(self) -> int:
         """Return the counter: no row has a higher `rev`."""

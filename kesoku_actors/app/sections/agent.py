@@ -33,6 +33,10 @@ class Agent:
     """Providers to try, in order, when the first one is down (P2)."""
     resume_within_s: Seconds = 86_400.0
     """A turn begun longer ago is not resumed after a restart (C2)."""
+    turn_log: bool = True
+    """Write every inference, request and reply, as a file into the session's folder (P4)."""
+    turn_log_files: Count = 200
+    """How many of them are kept in a session, the newest; and never more than 64 MiB."""
 
 
 @frozen(kw_only=True)
