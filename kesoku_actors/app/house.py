@@ -136,12 +136,14 @@ def build_house(plan: Plan) -> House:
         world=world,
         log=log,
     )
-    turn_log = plan.turn_log and TurnLog(
-        options=plan.turn_log,
-        workspace_for=partial(workspace_folder, plan.sessions_dir),
-        count_steps=store.reader.count_steps,
-        log=log,
-    )
+    turn_log = None
+    if plan.turn_log is not None:
+        turn_log = TurnLog(
+            options=plan.turn_log,
+            workspace_for=partial(workspace_folder, plan.sessions_dir),
+            count_steps=store.reader.count_steps,
+            log=log,
+        )
     tools = Tools(
         registry=plan.registry,
         journal=StoreJournal(store, plan.probe),
