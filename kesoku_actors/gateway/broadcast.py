@@ -25,6 +25,8 @@ from kesoku_actors.protocol import (
     ATTACHMENTS,
     Activity,
     ActivityChanged,
+    ApprovalChanged,
+    CallState,
     Changed,
     Channel,
     Event,
@@ -37,7 +39,7 @@ from kesoku_actors.protocol import (
     StopEnded,
     Waiting,
 )
-from kesoku_actors.store import Publication, Reader
+from kesoku_actors.store import Publication, Reader, StopOutcome
 from kesoku_actors.store.again import until_answered
 
 
@@ -94,6 +96,7 @@ class Broadcaster:
             if session is not None:
                 read_mode = partial(self.reader.mode, channel_of(session))
                 latch.mode_set(await until_answered(read_mode, self.log, "read the mode"))
+                latch.approvals_changed()
 
     async def _publish(self, publication: Publication) -> None:
         self._rows(publication)
@@ -105,9 +108,12 @@ class Broadcaster:
             session_id = await until_answered(find, self.log, "find the channel's session")
             if session_id is not None and (latch := self.latches.of(session_id)):
                 latch.mode_set(mode)
-        for call_id, session_id, approved in publication.approvals:
-            if latch := self.latches.of(session_id):
-                latch.approval_answered(call_id, approved)
+        for call_id, session_id, state in publication.approvals:
+            if state is not CallState.WAITING and (latch := self.latches.of(session_id)):
+                latch.approvals_changed()
+            session = await self._session(session_id)
+            changed_call = ApprovalChanged(session_id=session_id, call_id=call_id, state=state)
+            self.subscriptions.offer(changed_call, channel_of(session) if session else None)
         for session_id in publication.closed:
             self.closed.call(session_id)
             clearing = ActivityChanged(session_id=session_id, activity=Activity.CLEARING)
@@ -160,8 +166,7 @@ class Broadcaster:
         event: Event
         if stop.done:
             read = partial(self.reader.stop_outcome, stop.seq)
-            ended, answered = await until_answered(read, self.log, "read what a stop ended")
-            event = StopEnded(session_id=stop.session_id, stop_seq=stop.seq, ended=ended, answered=answered)
+            event = receipt_of(stop, await until_answered(read, self.log, "read what a stop ended"))
         else:
             event = ActivityChanged(session_id=stop.session_id, activity=Activity.STOPPING, root_id=stop.root_id)
         self.subscriptions.offer(event, channel)
@@ -173,3 +178,15 @@ class Broadcaster:
 def channel_of(session: SessionInfo) -> Channel:
     """Return where a session lives."""
     return Channel(chatbot_id=session.chatbot_id, channel_id=session.channel_id)
+
+
+def receipt_of(stop: Stop, outcome: StopOutcome) -> StopEnded:
+    """Return the receipt of a stop that is done (I7)."""
+    return StopEnded(
+        session_id=stop.session_id,
+        stop_seq=stop.seq,
+        ended=outcome.ended,
+        answered=outcome.answered,
+        jobs=outcome.jobs,
+        survivors=outcome.survivors,
+    )

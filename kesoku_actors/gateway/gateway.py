@@ -13,6 +13,7 @@ from attrs import define, frozen
 
 from kesoku_actors.clock import World
 from kesoku_actors.gateway.announcements import Announcements, Hint
+from kesoku_actors.gateway.broadcast import receipt_of
 from kesoku_actors.gateway.filters import Filter
 from kesoku_actors.gateway.latches import Latches
 from kesoku_actors.gateway.subscriptions import Listening, Subscriptions, SubscriptionStatistics
@@ -181,8 +182,7 @@ class Gateway:
                 if known is None or known.done:
                     break
                 await anext(events)
-        ended, answered = await self.reader.stop_outcome(stop.seq)
-        return StopEnded(session_id=stop.session_id, stop_seq=stop.seq, ended=ended, answered=answered)
+        return receipt_of(stop, await self.reader.stop_outcome(stop.seq))
 
     async def clear(self, session_id: str) -> Stop | NothingToStop:
         """Begin to clear a session (M7): it is closed, and what it holds is stopped."""
@@ -192,9 +192,21 @@ class Gateway:
         """Change a channel's busy mode; what waits already is judged by the new one (I5)."""
         return await self.store.set_mode(SetMode(channel=channel, mode=mode))
 
-    async def answer_approval(self, call_id: str, approved: bool, by: str) -> ApprovalAnswer:
-        """Approve or deny a waiting call; a later answer is told who decided (T7)."""
-        return await self.store.answer_approval(AnswerApproval(call_id=call_id, approved=approved, by=by))
+    async def answer_approval(
+        self,
+        call_id: str,
+        approved: bool,
+        by: str,
+        *,
+        by_id: str | None = None,
+        is_admin: bool = False,
+        for_session: bool = False,
+    ) -> ApprovalAnswer:
+        """Approve or deny a waiting call; a later answer is told who decided, one of somebody else is refused (T7)."""
+        answer = AnswerApproval(
+            call_id=call_id, approved=approved, by=by, by_id=by_id, is_admin=is_admin, for_session=for_session
+        )
+        return await self.store.answer_approval(answer)
 
     # deliveries (C5)
 

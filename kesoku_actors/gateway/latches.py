@@ -33,8 +33,8 @@ class Latch(Protocol):
     def mode_set(self, mode: BusyMode) -> None:
         """The busy mode of the session's channel is this one now."""
 
-    def approval_answered(self, call_id: str, approved: bool) -> None:
-        """A person decided about a waiting call (T7): the call's state is stored, who has it in hand acts on it."""
+    def approvals_changed(self) -> None:
+        """A person may have decided about a waiting call (T7): what was decided is stored; who has it in hand looks."""
 
 
 @define(eq=False)

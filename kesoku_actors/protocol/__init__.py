@@ -3,6 +3,7 @@
 * `messages`: the message, its roles, types, statuses and the table of moves (M1 to M4)
 * `attachments`: the files of a message (M8)
 * `sessions`: sessions, channels, stops, steps, usage
+* `jobs`: what runs on behind a result, and what waits for a person's yes
 * `events`: what listeners hear
 * `tools`: what a model is told of a tool
 * `titles`: a session in a few words; `graphemes`: where a text can be cut without breaking a character
@@ -22,6 +23,7 @@ from kesoku_actors.protocol.codec import DecodeError, decode, make_converter
 from kesoku_actors.protocol.events import (
     Activity,
     ActivityChanged,
+    ApprovalChanged,
     Changed,
     Delta,
     DeltaKind,
@@ -32,6 +34,7 @@ from kesoku_actors.protocol.events import (
     ToolProgress,
 )
 from kesoku_actors.protocol.invalid import InvalidMessage
+from kesoku_actors.protocol.jobs import WAKING, Approval, Job, JobEnding, JobState, job_id, job_number
 from kesoku_actors.protocol.messages import (
     AGENT,
     ANONYMOUS,
@@ -78,8 +81,11 @@ __all__ = [
     "STAYS",
     "SYSTEM",
     "UNKNOWN_TYPE",
+    "WAKING",
     "Activity",
     "ActivityChanged",
+    "Approval",
+    "ApprovalChanged",
     "Attachment",
     "AttachmentState",
     "BusyMode",
@@ -93,6 +99,9 @@ __all__ = [
     "Event",
     "Inbound",
     "InvalidMessage",
+    "Job",
+    "JobEnding",
+    "JobState",
     "Message",
     "ModeChanged",
     "Outcome",
@@ -116,5 +125,7 @@ __all__ = [
     "awaits_attachments",
     "decode",
     "expected",
+    "job_id",
+    "job_number",
     "make_converter",
 ]

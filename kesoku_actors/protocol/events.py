@@ -11,7 +11,7 @@ from enum import StrEnum
 from attrs import frozen
 
 from kesoku_actors.protocol.messages import Message
-from kesoku_actors.protocol.sessions import BusyMode
+from kesoku_actors.protocol.sessions import BusyMode, CallState
 
 
 class DeltaKind(StrEnum):
@@ -27,6 +27,8 @@ class Activity(StrEnum):
     IDLE = "idle"
     THINKING = "thinking"
     TOOLS = "tools"
+    ASKING = "asking"
+    """Nothing goes on before a person has said yes or no to a call (T7)."""
     STOPPING = "stopping"
     CLEARING = "clearing"
 
@@ -79,6 +81,16 @@ class ToolProgress:
 
 
 @frozen(kw_only=True)
+class ApprovalChanged:
+    """A call waits for a person's yes, or does not any more (T7); what waits is stored."""
+
+    session_id: str
+    call_id: str
+    state: CallState
+    """What it is now: `waiting`; else somebody has decided, or it was withdrawn."""
+
+
+@frozen(kw_only=True)
 class StopEnded:
     """A stop's receipt (I7): what ended, what had already been answered, what lives on."""
 
@@ -88,6 +100,8 @@ class StopEnded:
     """Ids of messages that ended by it."""
     answered: tuple[str, ...]
     """Ids it covered whose answer had already been handed over (I10)."""
+    jobs: tuple[str, ...] = ()
+    """Jobs that were ended with it, in words."""
     survivors: tuple[str, ...] = ()
     """Processes, threads and jobs that live on, in words."""
 
@@ -101,4 +115,4 @@ class ModeChanged:
     mode: BusyMode
 
 
-Event = Changed | Removed | Delta | ActivityChanged | ToolProgress | StopEnded | ModeChanged
+Event = Changed | Removed | Delta | ActivityChanged | ToolProgress | ApprovalChanged | StopEnded | ModeChanged

@@ -18,10 +18,12 @@ from kesoku_actors.clock import Clock
 from kesoku_actors.errors import KesokuError
 from kesoku_actors.protocol import InvalidMessage
 from kesoku_actors.store import (
+    approvals,
     attachments,
     calls,
     commits,
     deliveries,
+    jobs,
     port,
     posting,
     sessions,
@@ -54,10 +56,13 @@ HANDLERS: Final[Mapping[type[port.Command], Handler]] = MappingProxyType(
         port.GiveBack: workers.end_worker,
         port.Commit: commits.commit,
         port.CallStarted: calls.start,
-        port.CallWaiting: calls.wait,
+        port.CallWaiting: approvals.wait,
+        port.CallExpired: approvals.expire,
         port.CallProcess: calls.record_process,
         port.StageOutcome: calls.stage,
-        port.AnswerApproval: calls.answer_approval,
+        port.BeginJob: jobs.begin_job,
+        port.EndJob: jobs.end_job,
+        port.AnswerApproval: approvals.answer,
         port.PlanDelivery: deliveries.plan,
         port.ChunkAttempt: deliveries.attempt,
         port.ChunkSent: deliveries.sent,

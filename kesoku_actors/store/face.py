@@ -92,8 +92,12 @@ class Store:
         """Mark a call as started (C3)."""
         return cast(bool, await self._ask(command))
 
-    async def call_waiting(self, command: port.CallWaiting) -> bool:
-        """Mark a call as waiting for approval (T7)."""
+    async def call_waiting(self, command: port.CallWaiting) -> port.Standing:
+        """Let a call wait for approval, or tell that it need not (T7)."""
+        return cast(port.Standing, await self._ask(command))
+
+    async def call_expired(self, command: port.CallExpired) -> bool:
+        """Settle a call that nobody answered in time (T7)."""
         return cast(bool, await self._ask(command))
 
     async def call_process(self, command: port.CallProcess) -> None:
@@ -102,6 +106,14 @@ class Store:
 
     async def stage(self, command: port.StageOutcome) -> bool:
         """Stage the outcome of a call (O3)."""
+        return cast(bool, await self._ask(command))
+
+    async def begin_job(self, command: port.BeginJob) -> port.JobBegun | port.TooManyJobs | None:
+        """Let a started call go on as a job (I8)."""
+        return cast("port.JobBegun | port.TooManyJobs | None", await self._ask(command))
+
+    async def end_job(self, command: port.EndJob) -> bool:
+        """Store the end of a job with its notice (I8)."""
         return cast(bool, await self._ask(command))
 
     async def plan_delivery(self, command: port.PlanDelivery) -> tuple[port.Chunk, ...]:

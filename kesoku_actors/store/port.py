@@ -26,6 +26,7 @@ from kesoku_actors.protocol import (
     Channel,
     Draft,
     Inbound,
+    JobEnding,
     Message,
     Outcome,
     Reason,
@@ -246,6 +247,20 @@ class TooEarly:
 
 
 @frozen(kw_only=True)
+class StopOutcome:
+    """What a stop did (I7, I10)."""
+
+    ended: tuple[str, ...] = ()
+    """Ids of the messages it covers that ended by it."""
+    answered: tuple[str, ...] = ()
+    """Ids of those whose answer had been handed over before."""
+    jobs: tuple[str, ...] = ()
+    """Jobs that end with it, in words."""
+    survivors: tuple[str, ...] = ()
+    """Processes, threads and jobs that live on, in words."""
+
+
+@frozen(kw_only=True)
 class CloseSession:
     """Begin to clear a session: it is `closed`, a stop with reason `cleared` covers what it holds (M7).
 
@@ -313,7 +328,7 @@ class SettleAttachment:
 
 @frozen(kw_only=True)
 class AnswerApproval:
-    """Approve or deny a waiting call (T7). Answer: the call's state after it and who decided.
+    """Approve or deny a waiting call (T7). Answer: `ApprovalAnswer`.
 
     It is stored who decided and how: a denied call is `settled`, its outcome staged like any other; an approved one is
     `committed` again and may start, after a restart without being asked about again. Who has the call in hand hears of
@@ -323,6 +338,13 @@ class AnswerApproval:
     call_id: str
     approved: bool
     by: str
+    """The name that is told to later answers."""
+    by_id: str | None = None
+    """The platform's id of who answers: only who asked may, unless `is_admin`."""
+    is_admin: bool = False
+    """Whether who answers may do so for everybody in the channel."""
+    for_session: bool = False
+    """Whether later calls that the yes covers need no other one (`Approval.parts`)."""
 
 
 @frozen(kw_only=True)
@@ -331,7 +353,13 @@ class ApprovalAnswer:
 
     accepted: bool
     state: CallState | None
+    """None: there is no such call."""
     decided_by: str | None
+    """None with a settled call: nobody answered in time, or it was withdrawn."""
+    is_allowed: bool = True
+    """Whether who answered may; the call still waits when not."""
+    is_for_session: bool = False
+    """Whether the yes holds for later calls too."""
 
 
 @frozen(kw_only=True)
@@ -355,6 +383,8 @@ class EpochBegun:
     runnable: tuple[str, ...]
     dead_calls: tuple[DeadCall, ...] = ()
     """Calls `started` in an earlier life of the process, not settled."""
+    dead_jobs: tuple[DeadCall, ...] = ()
+    """Jobs that an earlier life of the process began and did not end (I8)."""
 
 
 @frozen(kw_only=True)
@@ -366,6 +396,10 @@ class DeadCall:
     pid: int | None = None
     process_start: float | None = None
     """Start time as the kernel gives it (clock ticks since boot), to tell a reused pid."""
+    job: str = ""
+    """The job it became, by name."""
+    title: str = ""
+    """What the job ran."""
 
 
 @frozen(kw_only=True)
@@ -415,14 +449,37 @@ class CallStarted:
 
 @frozen(kw_only=True)
 class CallWaiting:
-    """The call waits for approval until `expires` (UTC seconds). Answer: whether the state changed.
+    """The call needs a person's yes and waits for it until `expires` (UTC seconds). Answer: `Standing`.
 
-    Whether a call needs approval is decided where tools run (T1), as is what becomes of one that nobody answered in
-    time: the store keeps `expires` and acts on nothing. None of the tools there are asks, so no call waits yet.
+    Whether a call needs approval is decided where tools run (T1), as is when one that nobody answered has expired.
+    Asked again it says how the call stands now and changes nothing.
     """
 
     call_id: str
-    expires: float
+    expires: float | None
+    """None: nobody can be asked here; the answer only tells whether it was approved before."""
+    parts: tuple[str, ...] | None = ()
+    """What a yes for the session would cover (`Approval.parts`)."""
+
+
+@frozen(kw_only=True)
+class Standing:
+    """How a call that needs approval stands; a state of none: there is no such call."""
+
+    state: CallState | None
+    is_approved: bool = False
+    """Whether it may start, being `committed`."""
+    expires: float | None = None
+    """Until when it waits."""
+    outcome: Outcome | None = None
+    """How it was settled."""
+
+
+@frozen(kw_only=True)
+class CallExpired:
+    """Nobody answered in time (T7): the call is settled. Answer: whether it was still waiting."""
+
+    call_id: str
 
 
 @frozen(kw_only=True)
@@ -443,6 +500,55 @@ class StageOutcome:
     content: str
     duration_s: float
     metadata: Mapping[str, Any] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class BeginJob:
+    """A started call goes on as a job (I8): its result is staged as `background` in the same transaction.
+
+    Answer: `JobBegun` (also when sent again), `TooManyJobs`, or none when the call is settled already.
+    """
+
+    call_id: str
+    title: str
+    """What runs, for lists."""
+    content: tuple[str, str]
+    """What the model reads; the job's name stands between the two."""
+    duration_s: float
+    metadata: Mapping[str, Any] = field(factory=dict)
+    """Of the result; the job's name is added as `job`."""
+    output_file: str | None = None
+    max_jobs: int = 8
+    """How many may run in one session."""
+
+
+@frozen(kw_only=True)
+class JobBegun:
+    """The job stands under this number of its session."""
+
+    number: int
+
+
+@frozen(kw_only=True)
+class TooManyJobs:
+    """As many as may run do: nothing was changed."""
+
+    max_jobs: int
+
+
+@frozen(kw_only=True)
+class EndJob:
+    """A job has ended (I8): its end and its notice are stored once. Answer: whether it was still running.
+
+    The notice is never stored before the result of its call; it wakes as the ending says (`WAKING`).
+    """
+
+    call_id: str
+    ending: JobEnding
+    detail: str
+    """How, in words, for lists."""
+    notice: str
+    """What the model reads."""
 
 
 @frozen(kw_only=True)
@@ -526,8 +632,11 @@ Command = (
     | Commit
     | CallStarted
     | CallWaiting
+    | CallExpired
     | CallProcess
     | StageOutcome
+    | BeginJob
+    | EndJob
     | PlanDelivery
     | ChunkAttempt
     | ChunkSent
@@ -550,7 +659,8 @@ class Publication:
     stops: tuple[Stop, ...] = ()
     """Stops requested, forced or ended by it, as they are now."""
     modes: tuple[tuple[Channel, BusyMode], ...] = ()
-    approvals: tuple[tuple[str, str, bool], ...] = ()
-    """(call id, session id, approved) decided by it (T7); a hint, for the calls' states are stored."""
+    approvals: tuple[tuple[str, str, CallState], ...] = ()
+    """(call id, session id, state) of calls that wait for a person, or do not any more, since (T7); a hint, for the
+    calls' states are stored."""
     closed: tuple[str, ...] = ()
     """Sessions whose clear began with it (M7)."""

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import apsw
 from attrs import frozen
 
 from kesoku_actors.protocol import (
+    Approval,
     BusyMode,
     CallState,
     Channel,
+    Job,
+    JobEnding,
     Message,
+    Outcome,
+    Reason,
     Role,
     SessionInfo,
     SessionState,
@@ -21,12 +28,15 @@ from kesoku_actors.protocol import (
     StoredStep,
     Waiting,
 )
-from kesoku_actors.store.port import Chunk, OpenCall, Publication
+from kesoku_actors.store.port import Chunk, OpenCall, Publication, StopOutcome
 from kesoku_actors.store.rows import (
     CHUNK_COLUMNS,
+    JOB_COLUMNS,
     MESSAGE_COLUMNS,
     STOP_COLUMNS,
+    approval_of,
     chunk_of,
+    job_of_row,
     message_of,
     step_of,
     stop_of,
@@ -37,6 +47,7 @@ _MESSAGES = f"SELECT {MESSAGE_COLUMNS} FROM messages m JOIN sessions s ON s.no =
 # Named, because the planner would rather walk the whole history of a session.
 _OPEN = f"SELECT {MESSAGE_COLUMNS} FROM messages m INDEXED BY messages_open JOIN sessions s ON s.no = m.session_no"
 _INFO = "SELECT id, chatbot_id, channel_id, state, created, last_activity, turns, title FROM sessions"
+_JOBS = f"SELECT {JOB_COLUMNS}, j.root_seq FROM jobs j JOIN sessions s ON s.no = j.session_no"
 _STOPS = f"SELECT {STOP_COLUMNS} FROM stops t JOIN sessions s ON s.no = t.session_no"
 
 # A returned turn, a waiting person's message, a waiting message that a stop covers, or, while the session is open and
@@ -208,12 +219,75 @@ def stop(connection: apsw.Connection, seq: int) -> Stop | None:
     return None if row is None else _stop(connection, row)
 
 
-def stop_outcome(connection: apsw.Connection, seq: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the ids a stop covers: those that ended by it, and those whose answer was handed over before (I10)."""
+def stop_outcome(connection: apsw.Connection, seq: int) -> StopOutcome:
+    """Return what a stop did; nothing for an unknown one."""
+    known = stop(connection, seq)
+    if known is None:
+        return StopOutcome()
     sql = "SELECT message_id, ended FROM covers WHERE stop_seq = ? AND ended IS NOT NULL ORDER BY message_id"
     rows = select(connection, sql, (seq,))
-    answered = tuple(id for id, ended in rows if ended == Status.PROCESSED)
-    return tuple(id for id, ended in rows if ended != Status.PROCESSED), answered
+    no = session_no(connection, known.session_id)
+    roots = [root.seq for root in map(partial(message, connection), known.covers) if root and root.id == root.root_id]
+    ending, living = [], []
+    for job, root_seq in _jobs(connection, no):
+        is_its = known.reason is Reason.CLEARED or (known.forced and root_seq in roots)
+        if is_its and (job.is_running or job.ending in _ENDED_WITH_A_STOP):
+            ending.append(_job_words(job))
+        elif job.is_running:
+            living.append(_job_words(job))
+    return StopOutcome(
+        ended=tuple(id for id, ended in rows if ended != Status.PROCESSED),
+        answered=tuple(id for id, ended in rows if ended == Status.PROCESSED),
+        jobs=tuple(ending),
+        survivors=(*living, *(words for root_seq in roots for words in _left_by(connection, no, root_seq))),
+    )
+
+
+_ENDED_WITH_A_STOP = frozenset({JobEnding.FORCED, JobEnding.CLEARED})
+
+
+def _left_by(connection: apsw.Connection, no: int | None, root_seq: int) -> Iterator[str]:
+    """Yield what the calls of a turn left behind, in words: a function in its thread, processes."""
+    sql = "SELECT metadata FROM messages WHERE session_no = ? AND root_seq = ? AND type = 'tool_result' ORDER BY place"
+    for (text,) in select(connection, sql, (no, root_seq)):
+        metadata = json.loads(text)
+        if isinstance(thread := metadata.get("thread"), str):
+            yield f"a thread ({thread})"
+        for process in metadata.get("survivors") or () if metadata["outcome"] != Outcome.BACKGROUND else ():
+            yield f"{process['name']} (pid {process['pid']})"
+
+
+def jobs(connection: apsw.Connection, no: int | None) -> tuple[Job, ...]:
+    """Return the jobs of a session, oldest first."""
+    return tuple(job for job, _root_seq in _jobs(connection, no))
+
+
+def job_of(connection: apsw.Connection, call_id: str) -> Job | None:
+    """Return the job that a call became, or none."""
+    row = first(connection, f"{_JOBS} WHERE j.call_id = ?", (call_id,))
+    return None if row is None else job_of_row(row)
+
+
+def _jobs(connection: apsw.Connection, no: int | None) -> list[tuple[Job, int]]:
+    rows = select(connection, f"{_JOBS} WHERE j.session_no = ? ORDER BY j.number", (no,))
+    return [(job_of_row(row), row[-1]) for row in rows]
+
+
+def _job_words(job: Job) -> str:
+    return f"{job.id}: {' '.join(job.title.split())[:_JOB_CHARS]}"
+
+
+_JOB_CHARS = 120
+
+
+def approvals(connection: apsw.Connection, no: int | None) -> tuple[Approval, ...]:
+    """Return the calls of a session that wait for a person, in call order."""
+    sql = (
+        "SELECT c.id, s.id, m.root_id, m.metadata, c.expires, c.parts FROM calls c INDEXED BY calls_waiting"
+        " JOIN messages m ON m.id = c.id JOIN sessions s ON s.no = c.session_no"
+        " WHERE c.session_no = ? AND c.state = 'waiting' ORDER BY c.seq"
+    )
+    return tuple(map(approval_of, select(connection, sql, (no,))))
 
 
 def mode(connection: apsw.Connection, channel: Channel) -> BusyMode | None:

@@ -9,11 +9,11 @@ import apsw
 import trio
 from attrs import frozen
 
-from kesoku_actors.protocol import BusyMode, Channel, Message, SessionInfo, Stop, Waiting
+from kesoku_actors.protocol import Approval, BusyMode, Channel, Job, Message, SessionInfo, Stop, Waiting
 from kesoku_actors.protocol.summaries import Summary
 from kesoku_actors.store import queries, summaries
 from kesoku_actors.store.access import Access
-from kesoku_actors.store.port import Chunk, OpenCall, Publication, StoreBusy
+from kesoku_actors.store.port import Chunk, OpenCall, Publication, StopOutcome, StoreBusy
 from kesoku_actors.store.queries import SessionHistory
 from kesoku_actors.store.records import SessionRecord, count_steps, record
 from kesoku_actors.store.transaction import Rules
@@ -99,9 +99,17 @@ class Reader:
         """Return one stop as it is now, or none."""
         return await self._read(queries.stop, seq)
 
-    async def stop_outcome(self, seq: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the ids a stop covers that ended by it, and those answered before it could (I10)."""
+    async def stop_outcome(self, seq: int) -> StopOutcome:
+        """Return what a stop ended, what was answered before it could (I10), and what lives on."""
         return await self._read(queries.stop_outcome, seq)
+
+    async def jobs(self, session_id: str) -> tuple[Job, ...]:
+        """Return the jobs of the session, oldest first (I8)."""
+        return await self._of_session(queries.jobs, session_id)
+
+    async def approvals(self, session_id: str) -> tuple[Approval, ...]:
+        """Return the calls of the session that wait for a person, in call order (T7)."""
+        return await self._of_session(queries.approvals, session_id)
 
     async def mode(self, channel: Channel) -> BusyMode:
         """Return the channel's busy mode (I5)."""

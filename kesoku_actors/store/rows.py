@@ -13,7 +13,11 @@ from typing import Any, Final
 from attrs import asdict, fields
 
 from kesoku_actors.protocol import (
+    Approval,
     InvalidMessage,
+    Job,
+    JobEnding,
+    JobState,
     Message,
     Reason,
     Role,
@@ -35,6 +39,7 @@ MESSAGE_COLUMNS: Final = (
 """In the order of the fields of `Message`; `m` is messages, `s` its session."""
 
 STOP_COLUMNS: Final = "t.seq, s.id, t.root_id, t.reason, t.requested, t.forced, t.done"
+JOB_COLUMNS: Final = "j.number, s.id, j.call_id, j.title, j.state, j.began, j.ended, j.ending, j.detail, j.output_file"
 CHUNK_COLUMNS: Final = "message_id, number, content, state, attempts, nonce, remote_id"
 
 _ROLES: Final = {str(role): role for role in Role}
@@ -113,4 +118,36 @@ def chunk_of(row: Row) -> Chunk:
         attempts=attempts,
         nonce=nonce,
         remote_id=remote_id,
+    )
+
+
+def job_of_row(row: Row) -> Job:
+    """Return the job of a row that begins with `JOB_COLUMNS`."""
+    number, session_id, call_id, title, state, began, ended, ending, detail, output_file = row[:10]
+    return Job(
+        number=number,
+        session_id=session_id,
+        call_id=call_id,
+        title=title,
+        state=JobState(state),
+        began=began,
+        ended=ended,
+        ending=None if ending is None else JobEnding(ending),
+        detail=detail,
+        output_file=output_file,
+    )
+
+
+def approval_of(row: Row) -> Approval:
+    """Return the approval of a row of call, session, root, metadata of the call, expiry and parts."""
+    call_id, session_id, root_id, metadata, expires, parts = row
+    call = json.loads(metadata)
+    return Approval(
+        call_id=call_id,
+        session_id=session_id,
+        root_id=root_id,
+        tool=call["tool_name"],
+        arguments=call["tool_arguments"],
+        expires=expires,
+        parts=None if parts is None else tuple(json.loads(parts)),
     )

@@ -17,7 +17,7 @@ from kesoku_actors.store.sql import select
 APPLICATION_ID: Final = 0x4B736B75
 """Marks a SQLite file as ours: "Ksku"."""
 
-MIGRATIONS: Final = ("0001_rows", "0002_summaries")
+MIGRATIONS: Final = ("0001_rows", "0002_summaries", "0003_jobs")
 SCHEMA: Final = len(MIGRATIONS)
 """The number of the last migration this program knows."""
 

@@ -8,7 +8,7 @@ from kesoku_actors.store.port import CloseSession, NothingToStop, SetMode, WipeS
 from kesoku_actors.store.stops import settle_stops, stop_all
 from kesoku_actors.store.transaction import Session, Transaction
 
-_TABLES_OF_SESSION = ("messages", "turns", "steps", "calls", "stops", "commits", "summaries")
+_TABLES_OF_SESSION = ("messages", "turns", "steps", "calls", "jobs", "grants", "stops", "commits", "summaries")
 
 
 def open_session(tx: Transaction, channel: Channel) -> Session:

@@ -19,6 +19,7 @@ from kesoku_actors.errors import NotFound
 from kesoku_actors.protocol import (
     ENDED,
     BusyMode,
+    CallState,
     Channel,
     Message,
     Role,
@@ -76,7 +77,7 @@ class Changes:
     removed: list[tuple[str, str, int]] = field(factory=list)
     stops: dict[int, Stop] = field(factory=dict)
     modes: dict[Channel, BusyMode] = field(factory=dict)
-    approvals: list[tuple[str, str, bool]] = field(factory=list)
+    approvals: list[tuple[str, str, CallState]] = field(factory=list)
     closed: list[str] = field(factory=list)
 
     def absorb(self, later: Changes) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from kesoku_actors.protocol import CallState, Message, Outcome, Reason, Role, Status, Type
 from kesoku_actors.store import queries
+from kesoku_actors.store.jobs import tell_end
 from kesoku_actors.store.port import Ending, StoreFault, Taking
 from kesoku_actors.store.posting import notify
 from kesoku_actors.store.stops import covering, settle_stops
@@ -81,6 +82,7 @@ def publish_results(tx: Transaction, session: Session, root: Message, *, only_st
     columns = "id, state, outcome, content, duration_s, metadata"
     sql = f"SELECT {columns} FROM calls WHERE session_no = ? AND root_seq = ? AND published = 0 ORDER BY seq"
     spent_s = 0.0
+    jobs: list[str] = []
     for call_id, state, outcome, content, duration_s, metadata in tx.select(sql, (session.no, root.seq)):
         if state != CallState.SETTLED:
             if only_staged:
@@ -90,6 +92,10 @@ def publish_results(tx: Transaction, session: Session, root: Message, *, only_st
         _insert_result(tx, session, root, call_id, outcome, content, duration_s or 0.0, json.loads(metadata or "{}"))
         settled = "state = 'settled', outcome = ?, published = 1, content = NULL, metadata = NULL"
         tx.execute(f"UPDATE calls SET {settled} WHERE id = ?", (outcome, call_id))
+        if outcome == Outcome.BACKGROUND:
+            jobs.append(call_id)
+    for call_id in jobs:  # behind all results of the batch, which stand together (O3)
+        tell_end(tx, session, call_id)
     if spent_s:
         spend(tx, session, root, spent_s)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kesoku_actors.protocol import Channel, Message, Status
 from kesoku_actors.store import queries
+from kesoku_actors.store.jobs import dead_jobs
 from kesoku_actors.store.port import (
     BeginEpoch,
     DeadCall,
@@ -33,6 +34,7 @@ def begin_epoch(tx: Transaction, command: BeginEpoch) -> EpochBegun:
         epoch=epoch,
         runnable=queries.runnable(tx.connection, command.channels, tx.rules.max_self_started),
         dead_calls=_dead_calls(tx, command.channels),
+        dead_jobs=dead_jobs(tx, command.channels),
     )
 
 

@@ -42,8 +42,8 @@ class Heard:
     def mode_set(self, mode: BusyMode) -> None:
         self.modes.append(mode)
 
-    def approval_answered(self, call_id: str, approved: bool) -> None:
-        raise AssertionError("nothing waits for approval here")
+    def approvals_changed(self) -> None:
+        """Nothing waits for approval here."""
 
 
 @asynccontextmanager

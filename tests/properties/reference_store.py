@@ -20,6 +20,7 @@ from kesoku_actors.protocol import (
     CallState,
     Channel,
     Draft,
+    JobState,
     Reason,
     Role,
     SessionState,
@@ -104,7 +105,9 @@ class Call:
     state: CallState = CallState.COMMITTED
     approved: bool = False
     staged: str | None = None
-    job: str | None = None
+    job: JobState | None = None
+    wakes: bool = True
+    """Whether the end of the job does."""
 
 
 @define(kw_only=True)
@@ -130,6 +133,8 @@ class Store:
     rooms: dict[str, Room] = field(factory=dict)
     seen: dict[str, str | None] = field(factory=dict)
     commits: dict[str, tuple[Commit, RefusalReason | None]] = field(factory=dict)
+    told: list[Row] = field(factory=list)
+    """Notices of jobs, to be broadcast."""
 
     def tick(self) -> int:
         self.n += 1
@@ -271,8 +276,43 @@ class Store:
             return False
         call.state, call.staged = CallState.SETTLED, outcome
         if outcome == "background":
-            call.job = "running"
+            call.job = JobState.RUNNING
         return True
+
+    # Approvals and jobs.
+
+    def wait(self, call_id: str) -> CallState | None:
+        """Let a call wait for a person, unless one has said yes; return what it is now."""
+        call = self.calls.get(call_id)
+        if call and call.state is CallState.COMMITTED and not call.approved:
+            call.state = CallState.WAITING
+        return call and call.state
+
+    def answer(self, call_id: str, *, approved: bool) -> bool:
+        """The first answer decides (T7)."""
+        call = self.calls.get(call_id)
+        if not call or call.state is not CallState.WAITING:
+            return False
+        if approved:
+            call.state, call.approved = CallState.COMMITTED, True
+            return True
+        return self.stage(call_id, "error")
+
+    def end_job(self, call_id: str, *, wakes: bool) -> bool:
+        """A job ends once; it is told when its result is published (I8)."""
+        call = self.calls.get(call_id)
+        if not call or call.job is not JobState.RUNNING:
+            return False
+        call.job, call.wakes = JobState.OVER, wakes
+        if self.result(call_id):
+            self.tell_end(call)
+        return True
+
+    def tell_end(self, call: Call) -> None:
+        call.job = JobState.TOLD
+        session = self.rows[call.id].session
+        if self.rooms[session].state is SessionState.OPEN:
+            self.told.append(self.notify(session, wakes=call.wakes))
 
     def wipe(self, session: str) -> None:
         self.rows = {name: row for name, row in self.rows.items() if row.session != session}
@@ -314,7 +354,8 @@ class Store:
 
     def settle(self, root: str, *, publish: bool = False) -> None:
         """Results in call order with consecutive seqs (O3, O4)."""
-        for call in self.open_calls(root):
+        opened = self.open_calls(root)
+        for call in opened:
             if call.state is CallState.SETTLED and "open-calls" in READINGS and not publish:
                 continue
             if call.state is not CallState.SETTLED:
@@ -332,6 +373,9 @@ class Store:
                 metadata=metadata,
             )
             self.add(made.session, draft, root, call.id)
+        for call in opened:
+            if call.job is JobState.OVER and self.result(call.id):
+                self.tell_end(call)
 
     def settle_stops(self) -> None:
         self.stops = [

@@ -17,6 +17,7 @@ from kesoku_actors.protocol import (
     Activity,
     BusyMode,
     CallState,
+    JobState,
     Outcome,
     Reason,
     SessionState,
@@ -146,10 +147,8 @@ class World:
             elif state == "running":
                 out.append(("tool-end", call, "ok"))
         for known in self.store.calls.values():
-            if known.job == "running":
+            if known.job is JobState.RUNNING:
                 out.append(("job-end", known.id))
-            if known.job == "ended" and self.store.result(known.id):
-                out.append(("job-told", known.id))
         for room in self.store.rooms.values():
             free = room.id not in self.workers
             if free and not self.shutting and room.state is not SessionState.TOMBSTONE and self._runnable(room.id):
@@ -242,6 +241,9 @@ class World:
     def do(self, action: Action) -> None:
         self.script.append(action)
         getattr(self, "do_" + action[0].replace("-", "_"))(*action[1:])
+        for row in self.store.told:
+            self.tell(row.session, v.NoticeArrived(row.waiting()))
+        self.store.told.clear()
         self.check()
 
     def feed(self, session: str, event: v.Event) -> None:
@@ -393,9 +395,8 @@ class World:
     def _gone(self, *, clean: bool) -> None:
         self.up, self.shutting = False, False
         self.workers, self.tools, self.ghosts, self.shown = {}, {}, [], {}
-        for call in self.store.calls.values():
-            if call.job == "running":
-                call.job = "ended"
+        for call in list(self.store.calls):
+            self.store.end_job(call, wakes=not clean)
         for session, room in self.store.rooms.items():
             if room.state is not SessionState.TOMBSTONE:
                 self._end_runs(session)
@@ -585,12 +586,7 @@ class World:
                 self._settle(name, "interrupted")
 
     def do_job_end(self, name: str) -> None:
-        self.store.calls[name].job = "ended"
-
-    def do_job_told(self, name: str) -> None:
-        self.store.calls[name].job = "told"
-        if self.store.rooms[self.store.rows[name].session].state is SessionState.OPEN:
-            self.do_notice()
+        self.store.end_job(name, wakes=True)
 
     # The rules.
 
@@ -642,7 +638,9 @@ class World:
             if row.asks:
                 self._check_asking(row)
         for call in store.calls.values():
-            assert call.job != "told" or store.result(call.id), "I8: the job's notice before its result"
+            assert call.job is not JobState.TOLD or store.result(call.id), "I8: the job's notice before its result"
+            over = call.job is JobState.OVER and store.result(call.id)
+            assert not over, "I8: a job's end is not told although its result is published"
             assert call.staged != "interrupted" or not self.runs[call.id] or call.id in self.forced, (
                 "I3: a started call was cancelled"
             )

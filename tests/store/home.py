@@ -54,6 +54,12 @@ from kesoku_actors.store import (
 )
 
 ROOM = Channel(chatbot_id="bot", channel_id="room")
+FIRST_SCHEMA = """
+    DROP TABLE summaries; DROP TABLE jobs; DROP TABLE grants;
+    DROP INDEX calls_waiting; ALTER TABLE calls DROP COLUMN parts;
+    DELETE FROM migrations WHERE number > 1; PRAGMA user_version = 1;
+"""
+"""Makes a store one of the first schema."""
 
 
 @define

@@ -21,9 +21,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from kesoku_actors.clock import Clock, IdSource
 from kesoku_actors.protocol import (
     SYSTEM,
+    WAKING,
     AttachmentState,
     CallState,
     Inbound,
+    JobEnding,
     Message,
     Outcome,
     Reason,
@@ -34,7 +36,11 @@ from kesoku_actors.protocol import (
     expected,
 )
 from kesoku_actors.store import (
+    AnswerApproval,
+    ApprovalAnswer,
     BeginEpoch,
+    BeginJob,
+    CallExpired,
     CallStarted,
     CallWaiting,
     CloseSession,
@@ -43,8 +49,10 @@ from kesoku_actors.store import (
     CommitReply,
     Committed,
     Ending,
+    EndJob,
     EpochBegun,
     GiveBack,
+    JobBegun,
     NothingToStop,
     Post,
     Posted,
@@ -57,6 +65,7 @@ from kesoku_actors.store import (
     Rules,
     SettleAttachment,
     StageOutcome,
+    Standing,
     Taking,
     WipeSession,
     WithdrawMessage,
@@ -406,18 +415,50 @@ class Twins(RuleBasedStateMachine):
     # Calls.
 
     @precondition(lambda self: self.reference.calls)
-    @rule(data=st.data(), what=st.sampled_from(["start", "wait", "stage", "stage"]))
+    @rule(data=st.data(), what=st.sampled_from(["start", "stage", "stage", "background", "end"]))
     def call(self, data: st.DataObject, what: str) -> None:
         call = data.draw(st.sampled_from(list(self.reference.calls.values())))
+        id, state = self.ours[call.id], call.state
+        match what:
+            case "start":
+                may = state is CallState.COMMITTED
+                call.state = CallState.STARTED if may else state
+                assert self.do(CallStarted(call_id=id)) == may
+            case "stage":
+                staged = self.reference.stage(call.id, "ok")
+                outcome = StageOutcome(call_id=id, outcome=Outcome.OK, content="ok", duration_s=1.0)
+                assert self.do(outcome) == staged
+            case "background":
+                begins = state is CallState.STARTED and self.reference.stage(call.id, "background")
+                reply = self.do(BeginJob(call_id=id, title="t", content=("", ""), duration_s=1.0, max_jobs=100))
+                assert isinstance(reply, JobBegun) == (begins or call.job is not None)
+            case "end":
+                self.end_job(call, data.draw(st.sampled_from(JobEnding)))
+
+    def end_job(self, call: reference_store.Call, ending: JobEnding) -> None:
+        ends = self.reference.end_job(call.id, wakes=ending in WAKING)
+        assert self.do(EndJob(call_id=self.ours[call.id], ending=ending, detail="", notice="job")) == ends
+        self.pair()
+
+    @precondition(lambda self: self.reference.calls)
+    @rule(data=st.data(), what=st.sampled_from(["wait", "wait", "approve", "deny", "expire"]))
+    def ask(self, data: st.DataObject, what: str) -> None:
+        """A call waits for a person, who says yes, no or nothing."""
+        call = data.draw(st.sampled_from(list(self.reference.calls.values())))
         id = self.ours[call.id]
-        if what == "stage":
-            staged = self.reference.stage(call.id, "ok")
-            outcome = StageOutcome(call_id=id, outcome=Outcome.OK, content="ok", duration_s=1.0)
-            assert self.do(outcome) == staged
+        if what == "wait":
+            standing = self.do(CallWaiting(call_id=id, expires=1.0))
+            assert isinstance(standing, Standing)
+            assert standing.state is self.reference.wait(call.id)
+            assert standing.is_approved == (call.approved and call.state is CallState.COMMITTED)
             return
-        may = call.state is CallState.COMMITTED
-        call.state = (CallState.STARTED if what == "start" else CallState.WAITING) if may else call.state
-        assert self.do(CallStarted(call_id=id) if what == "start" else CallWaiting(call_id=id, expires=1.0)) == may
+        accepted = self.reference.answer(call.id, approved=what == "approve")
+        if what == "expire":
+            assert self.do(CallExpired(call_id=id)) == accepted
+            return
+        answer = self.do(AnswerApproval(call_id=id, approved=what == "approve", by="Ada", is_admin=True))
+        assert isinstance(answer, ApprovalAnswer)
+        assert (answer.accepted, answer.state) == (accepted, call.state)
 
     # Commits.
 
@@ -558,6 +599,11 @@ class Twins(RuleBasedStateMachine):
             assert waiting == [row.id for row in self.reference.waiting(name)]
             turn = [self.theirs[each.id] for each in queries.turn(self.engine.connection, no)]
             assert turn == [row.id for row in self.reference.turn(name)]
+            asked = [self.theirs[each.call_id] for each in queries.approvals(self.engine.connection, no)]
+            calls = [call for call in self.reference.calls.values() if self.session_of(call.id) == name]
+            assert asked == [call.id for call in calls if call.state is CallState.WAITING]
+            jobs = {self.theirs[job.call_id]: job.state for job in queries.jobs(self.engine.connection, no)}
+            assert jobs == {call.id: call.job for call in calls if call.job is not None}
             stops = [self.covered(stop) for stop in queries.stops(self.engine.connection, no, False)]
             assert stops == [stop.covers for stop in self.reference.open_stops(name)]
             facts = self.engine.connection.execute("SELECT self_started, worker FROM sessions WHERE no = ?", (no,))

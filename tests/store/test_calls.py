@@ -15,6 +15,7 @@ from kesoku_actors.store import (
     OpenCall,
     ResultMode,
     StageOutcome,
+    Standing,
 )
 from tests.store.home import Home, cut, living
 
@@ -63,11 +64,13 @@ async def test_o3_an_outcome_that_comes_after_the_turn_is_no_second_result(tmp_p
 async def test_t7_an_approved_call_starts_and_is_not_asked_about_again(tmp_path: Path):
     async with living(tmp_path / "k.db") as home:
         call = await one_call(home)
-        assert await home.store.call_waiting(CallWaiting(call_id=call, expires=2_000.0))
+        standing = await home.store.call_waiting(CallWaiting(call_id=call, expires=2_000.0))
+        assert standing == Standing(state=CallState.WAITING, expires=2_000.0)
         assert not await home.store.call_started(CallStarted(call_id=call))
         answer = await home.store.answer_approval(AnswerApproval(call_id=call, approved=True, by="Ada"))
         assert answer == ApprovalAnswer(accepted=True, state=CallState.COMMITTED, decided_by="Ada")
-        assert not await home.store.call_waiting(CallWaiting(call_id=call, expires=2_000.0))
+        standing = await home.store.call_waiting(CallWaiting(call_id=call, expires=3_000.0))
+        assert standing == Standing(state=CallState.COMMITTED, is_approved=True)
         assert await home.store.call_started(CallStarted(call_id=call))
 
 
@@ -78,7 +81,7 @@ async def test_t7_a_denied_call_is_settled_and_says_who_denied_it(tmp_path: Path
         await home.store.call_waiting(CallWaiting(call_id=call, expires=2_000.0))
         answer = await home.store.answer_approval(AnswerApproval(call_id=call, approved=False, by="Ada"))
         assert (answer.accepted, answer.state) == (True, CallState.SETTLED)
-        assert home.published().approvals == ((call, key.session_id, False),)
+        assert home.published().approvals == ((call, key.session_id, CallState.SETTLED),)
         (result,) = (await home.stand(key, root, results=ResultMode.PUBLISH)).rows
         assert (result.metadata["outcome"], result.metadata["reason"]) == (Outcome.ERROR, "denied")
         assert "Ada" in result.content

@@ -22,6 +22,7 @@ from kesoku_actors.store import (
     EditMessage,
     Inline,
     Publication,
+    StopOutcome,
     StoreBusy,
     StoreDamaged,
     StoreFault,
@@ -110,7 +111,7 @@ async def test_everything_answers_for_what_is_unknown(tmp_path: Path, durability
         assert await reader.waiting("nowhere") == ()
         assert await reader.stops("nowhere") == ()
         assert await reader.stop(5) is None
-        assert await reader.stop_outcome(5) == ((), ())
+        assert await reader.stop_outcome(5) == StopOutcome()
         assert await reader.calls("nobody") == ()
         assert await reader.chunks("nobody") == ()
         assert not await reader.is_runnable("nowhere")

@@ -15,6 +15,7 @@ from kesoku_actors.store import (
     Refused,
     RequestForce,
     RequestStop,
+    StopOutcome,
     TooEarly,
     WithdrawMessage,
 )
@@ -133,7 +134,7 @@ async def test_i10_the_receipt_tells_what_ended_from_what_was_answered_before(tm
         stop = await home.stop(key.session_id)
         await home.stand(key, root, step=step(), insert=(saying("hi"),), ends=(done(root),))
         await home.stand(key, ends=(cut(waits, Reason.STOPPED),))
-        assert await home.reader.stop_outcome(stop.seq) == ((waits.id,), (root.id,))
+        assert await home.reader.stop_outcome(stop.seq) == StopOutcome(ended=(waits.id,), answered=(root.id,))
 
 
 async def test_force_is_accepted_a_second_after_its_stop_and_not_before(tmp_path: Path):

@@ -13,7 +13,7 @@ from attrs import evolve
 from kesoku_actors.protocol import InvalidMessage, Message
 from kesoku_actors.protocol.summaries import Summary
 from kesoku_actors.store import CloseSession, ResultMode, StoreSummaries, WipeSession, WorkerKey
-from tests.store.home import Home, done, living, step, take
+from tests.store.home import FIRST_SCHEMA, Home, done, living, step, take
 
 
 def summary(id: str, first: int, last: int | None = None, **more: Any) -> Summary:
@@ -125,7 +125,7 @@ async def test_a_store_from_before_there_were_summaries_takes_them(tmp_path: Pat
     async with living(tmp_path / "k.db") as home:
         key, (a,) = await talk(home, "a")
     with closing(apsw.Connection(str(tmp_path / "k.db"))) as connection:
-        connection.execute("DROP TABLE summaries; DELETE FROM migrations WHERE number > 1; PRAGMA user_version = 1")
+        connection.execute(FIRST_SCHEMA)
     async with living(tmp_path / "k.db") as home:
         assert await keep(home, key.session_id, summary("s", a.seq))
         assert await home.contents(key.session_id) == ["a", "hi"]

@@ -6,7 +6,7 @@ Every object has an `event`; its other keys are the fields of the value it was m
 * `answer`, `notice`: a message that leaves, with `text`, `is_ours`, `is_again` and the row as `message`
 * `delta`, `activity`, `tool_started`: hints (`Delta`, `ActivityChanged`, `ToolProgress`); a delta of a later
   inference or attempt replaces what came before it, and the committed row replaces all of them (B2)
-* `removed`, `stop_ended`, `mode`: `Removed`, `StopEnded`, `ModeChanged`
+* `removed`, `approval`, `stop_ended`, `mode`: `Removed`, `ApprovalChanged`, `StopEnded`, `ModeChanged`
 * `summary`: the last object (`TurnSummary`)
 
 Only ASCII is written, so that no line holds anything a terminal or a line reader could act on.
@@ -25,6 +25,7 @@ from kesoku_actors.adapters.terminal.summary import TurnSummary
 from kesoku_actors.adapters.terminal.view import Leaf
 from kesoku_actors.protocol import (
     ActivityChanged,
+    ApprovalChanged,
     Changed,
     Delta,
     Event,
@@ -39,6 +40,7 @@ NAMES: Final[Mapping[type[Event], str]] = {
     ActivityChanged: "activity",
     ToolProgress: "tool_started",
     Removed: "removed",
+    ApprovalChanged: "approval",
     StopEnded: "stop_ended",
     ModeChanged: "mode",
 }

@@ -22,6 +22,7 @@ from kesoku_actors.protocol import (
     LEAVES,
     Activity,
     ActivityChanged,
+    ApprovalChanged,
     Changed,
     Delta,
     DeltaKind,
@@ -159,7 +160,7 @@ def step(screen: Screen, event: Event) -> Step:
             return screen, (StartCall(call_id),)
         case StopEnded():
             return screen, (Receipt(receipt_lines(event)),)
-        case Removed() | ModeChanged():
+        case Removed() | ModeChanged() | ApprovalChanged():
             return screen, ()
         case _:
             assert_never(event)
@@ -230,4 +231,5 @@ def receipt_lines(receipt: StopEnded) -> tuple[str, ...]:
     lines = [f"stopped: {len(receipt.ended)} message{'' if len(receipt.ended) == 1 else 's'}"]
     if receipt.answered:
         lines.append(f"already answered: {len(receipt.answered)}")
+    lines += [f"ended: {job}" for job in receipt.jobs]
     return (*lines, *(f"lives on: {survivor}" for survivor in receipt.survivors))

@@ -30,6 +30,7 @@ _SMALLEST: Final = (10, 4)
 _WORKING: Final = {
     Activity.THINKING: "thinking",
     Activity.TOOLS: "using tools",
+    Activity.ASKING: "waiting for a yes",
     Activity.STOPPING: "stopping; Ctrl-C again ends what still runs",
     Activity.CLEARING: "clearing",
 }

@@ -17,6 +17,7 @@ _WORDS: Final[Mapping[Activity, str]] = {
     Activity.IDLE: "ready",
     Activity.THINKING: "thinking",
     Activity.TOOLS: "tools",
+    Activity.ASKING: "waits for your yes",
     Activity.STOPPING: "stopping",
     Activity.CLEARING: "clearing",
 }
@@ -24,6 +25,7 @@ _OFFERS: Final[Mapping[Activity, str]] = {
     Activity.IDLE: "/help",
     Activity.THINKING: "^C stops",
     Activity.TOOLS: "^C stops",
+    Activity.ASKING: "/approve, /deny",
     Activity.STOPPING: "^C forces",
     Activity.CLEARING: "^C forces",
 }
