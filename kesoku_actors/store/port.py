@@ -13,7 +13,7 @@ Replies of a `Commit`: `Committed`, or `Refused` with a reason:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -36,6 +36,7 @@ from kesoku_actors.protocol import (
     Waiting,
 )
 from kesoku_actors.protocol.summaries import Summary
+from kesoku_actors.store.archive import SessionArchive
 
 
 class StoreFault(Fault):
@@ -292,6 +293,28 @@ class SetTitle:
     session_id: str
     title: str
     instead_of: str
+
+
+@frozen(kw_only=True)
+class ImportSessions:
+    """Take sessions of an export, all or none; a flaw found while they are iterated refuses all. Answer: `Imported`.
+
+    For a store that nothing else uses meanwhile: what it changes is not published.
+    """
+
+    sessions: Iterable[SessionArchive]
+
+
+@frozen(kw_only=True)
+class Imported:
+    """What an import brought."""
+
+    sessions: int
+    messages: int
+    interrupted: int
+    """Of them, messages that waited or were worked on."""
+    undeliverable: int
+    """Of them, messages that were not delivered yet."""
 
 
 @frozen(kw_only=True)
@@ -622,6 +645,7 @@ Command = (
     | WipeSession
     | SetMode
     | SetTitle
+    | ImportSessions
     | EditMessage
     | WithdrawMessage
     | SettleAttachment

@@ -11,8 +11,9 @@ from attrs import frozen
 
 from kesoku_actors.protocol import Approval, BusyMode, Channel, Job, Message, SessionInfo, Stop, Waiting
 from kesoku_actors.protocol.summaries import Summary
-from kesoku_actors.store import queries, summaries
+from kesoku_actors.store import archiving, queries, summaries
 from kesoku_actors.store.access import Access
+from kesoku_actors.store.archive import SessionArchive
 from kesoku_actors.store.port import Chunk, OpenCall, Publication, StopOutcome, StoreBusy
 from kesoku_actors.store.queries import SessionHistory
 from kesoku_actors.store.records import SessionRecord, count_steps, record
@@ -66,6 +67,10 @@ class Reader:
     async def tokens(self, session_ids: tuple[str, ...]) -> dict[str, tuple[int, int]]:
         """Return the tokens that went into and came out of the models, for each session that had a step."""
         return await self._read(queries.tokens, session_ids)
+
+    async def archive(self, session_id: str) -> SessionArchive | None:
+        """Return an open session whole, for an export; none for one that is unknown or being cleared."""
+        return await self._read(archiving.archive, session_id)
 
     async def closed_sessions(self) -> tuple[str, ...]:
         """Return the sessions whose clear has not come to its end (M7)."""
