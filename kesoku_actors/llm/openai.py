@@ -22,6 +22,8 @@ from attrs import Factory, define, evolve, field
 
 from kesoku_actors import __version__
 from kesoku_actors.llm.classify import Source, error_of, from_status, provider_error
+from kesoku_actors.llm.dialects import Declaring
+from kesoku_actors.llm.dialects.openai import declare
 from kesoku_actors.llm.openai_body import make_body
 from kesoku_actors.llm.openai_fit import Reach, fit, size
 from kesoku_actors.llm.openai_plain import without_tools
@@ -70,6 +72,7 @@ class OpenAIModel:
     """Further fields of the request's body, such as `temperature`."""
     reach: Reach = field(default=Factory(lambda self: Reach(self.context_tokens), takes_self=True))
     """What is known of the size of its context; give one that lives longer than this object to keep what it learns."""
+    _declaring: Declaring = field(factory=lambda: Declaring(declare), init=False, repr=False)
     _client: httpx2.AsyncClient | None = field(default=None, init=False, repr=False)
     _making: trio.Lock = field(factory=trio.Lock, init=False, repr=False)
 
@@ -96,7 +99,7 @@ class OpenAIModel:
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, EventTooLong) as error:
             kind = next(kind for types, kind in _KIND_OF_EXCEPTION if isinstance(error, types))
             raise provider_error(self.source, kind, f"{type(error).__name__} {error}".rstrip()) from error
-        return stream.reply()
+        return self._declaring(request.tools).received(stream.reply())
 
     async def aclose(self) -> None:
         """Close every connection; the next inference would open new ones."""
@@ -113,7 +116,8 @@ class OpenAIModel:
         is_openai = httpx2.URL(self.base_url).host.endswith("openai.com")
         limit = "max_completion_tokens" if is_openai else "max_tokens"
         request = request if self.supports_tools else evolve(request, tools=())
-        body = make_body(request, provider=self.name, model=self.model, output_limit=limit)
+        declared = self._declaring(request.tools)
+        body = make_body(request, provider=self.name, model=self.model, output_limit=limit, declared=declared)
         sound = repair(body["messages"])
         messages = sound.messages if self.supports_tools else tuple(without_tools(sound.messages))
         fitted = self._fit(messages, body)

@@ -23,9 +23,11 @@ from typing import Any, Final
 
 from attrs import define, field
 
+from kesoku_actors.llm.dialects import Declared
+from kesoku_actors.llm.dialects.openai import declare
 from kesoku_actors.llm.openai_rules import EMPTY, fresh_ids, join
 from kesoku_actors.llm.port import Request, StepContent
-from kesoku_actors.protocol import ANONYMOUS, Message, Role, ToolSchema, Type
+from kesoku_actors.protocol import ANONYMOUS, Message, Role, Type
 
 CUT_OFF: Final = "[The answer above was cut off there; the user has read no more of it.]"
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
@@ -33,24 +35,37 @@ _OWN_KEYS: Final = frozenset({"role", "content", "tool_calls"})
 _LONGEST_NAME: Final = 64
 
 
-def make_body(request: Request, *, provider: str, model: str, output_limit: str = "max_tokens") -> dict[str, Any]:
-    """Return the body of a streaming request; `output_limit` is the server's name of that parameter."""
+def make_body(
+    request: Request,
+    *,
+    provider: str,
+    model: str,
+    output_limit: str = "max_tokens",
+    declared: Declared | None = None,
+) -> dict[str, Any]:
+    """Return the body of a streaming request; `output_limit` is the server's name of that parameter.
+
+    `declared` is what `declare` says of the request's tools, where that is known already.
+    """
+    declared = declare(request.tools) if declared is None else declared
     body: dict[str, Any] = {
         "model": model,
-        "messages": make_messages(request, provider=provider, model=model),
+        "messages": make_messages(request, provider=provider, model=model, declared=declared),
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    if request.tools:
-        body["tools"] = [_tool(schema) for schema in request.tools]
+    if declared.tools:
+        body["tools"] = list(declared.tools)
     if request.max_output_tokens is not None:
         body[output_limit] = request.max_output_tokens
     return body
 
 
-def make_messages(request: Request, *, provider: str, model: str) -> list[dict[str, Any]]:
+def make_messages(
+    request: Request, *, provider: str, model: str, declared: Declared | None = None
+) -> list[dict[str, Any]]:
     """Return the messages of a request, in order."""
-    talk = _Talk(request, provider, model)
+    talk = _Talk(request, provider, model, declare(request.tools) if declared is None else declared)
     if request.system.strip():
         talk.messages.append({"role": "system", "content": request.system})
     for row in request.history:
@@ -59,11 +74,6 @@ def make_messages(request: Request, *, provider: str, model: str) -> list[dict[s
     if request.nudge:
         talk.say(request.nudge)
     return talk.messages
-
-
-def _tool(schema: ToolSchema) -> dict[str, Any]:
-    function = {"name": schema.name, "description": schema.description, "parameters": schema.parameters}
-    return {"type": "function", "function": function}
 
 
 def _arguments(arguments: Mapping[str, Any]) -> str:
@@ -94,9 +104,9 @@ class _Answer:
 class _Talk:
     """The messages so far, and the answer that is being collected."""
 
-    def __init__(self, request: Request, provider: str, model: str) -> None:
+    def __init__(self, request: Request, provider: str, model: str, declared: Declared) -> None:
         self.messages: list[dict[str, Any]] = []
-        self._provider, self._model = provider, model
+        self._provider, self._model, self._declared = provider, model, declared
         self._step_of = {message_id: step for step in request.steps for message_id in step.message_ids}
         self._result_of: dict[str, Message] = {}
         for row in request.history:
@@ -164,8 +174,8 @@ class _Talk:
         for index, call in enumerate(answer.calls):
             # What the server put beside a call (a signature, say) belongs to it and goes back with it.
             beside = natives[index] if len(natives) == len(answer.calls) else {}
-            name, arguments = call.metadata["tool_name"], _arguments(call.metadata["tool_arguments"])
-            function = {"name": name, "arguments": arguments}
+            name, arguments = self._declared.outward(call.metadata["tool_name"], call.metadata["tool_arguments"])
+            function = {"name": name, "arguments": _arguments(arguments)}
             made.append({**beside, "id": self._ids[call.id], "type": "function", "function": function})
         return made
 

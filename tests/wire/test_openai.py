@@ -15,11 +15,23 @@ import trio
 from kesoku_actors.actors import ChildSpec
 from kesoku_actors.actors.testing import running
 from kesoku_actors.llm.classify import Source
+from kesoku_actors.llm.dialects import openai
 from kesoku_actors.llm.gate import ProviderGate, infer_once, provider_actor
 from kesoku_actors.llm.openai import OpenAIModel
-from kesoku_actors.llm.port import Emit, Finish, Limits, Piece, ProviderError, Remedy, Reply, Request, StepContent
+from kesoku_actors.llm.port import (
+    CallRequest,
+    Emit,
+    Finish,
+    Limits,
+    Piece,
+    ProviderError,
+    Remedy,
+    Reply,
+    Request,
+    StepContent,
+)
 from kesoku_actors.log import Entry, Logger
-from kesoku_actors.protocol import Usage
+from kesoku_actors.protocol import ToolSchema, Usage
 
 from ..llm.examples import DATE_TOOL, answered, asking, called, ignore, notice, result, said
 from .openai_server import (
@@ -179,6 +191,22 @@ async def test_parallel_calls_come_back_whole_and_their_replay_is_accepted() -> 
     replayed = server.bodies[1]["messages"][2]
     assert replayed["reasoning_content"] == "Two zones."
     assert [call["id"] for call in replayed["tool_calls"]] == ["x1", "x2"]
+
+
+async def test_a_name_that_the_service_refuses_goes_out_and_comes_back_as_another() -> None:
+    tool = ToolSchema(name="mcp.größe", description="Tells a size.", parameters={"type": "object", "properties": {}})
+    outward = openai.NAMES.outward(tool.name)
+    delta = {"index": 0, "id": "a", "type": "function", "function": {"name": outward, "arguments": "{}"}}
+    asking_for_it = Answer(parts=(sse(chunk({"tool_calls": [delta]}), chunk({}, "tool_calls")),))
+    async with talking_to(asking_for_it, text_answer("Done.")) as (server, model):
+        first = said(1, "How large?")
+        reply = await infer(model, asking(first, tools=(tool,)))
+        assert reply.calls == (CallRequest(id="a", name=tool.name, arguments={}),)
+        call = called(2, tool.name, "a")
+        step = StepContent(provider=model.name, model=model.model, native=reply.native, message_ids=(call.id,))
+        await infer(model, asking(first, call, result(3, call, "9"), steps=(step,), tools=(tool,)))
+    assert [body["tools"][0]["function"]["name"] for body in server.bodies] == [outward, outward]
+    assert server.bodies[1]["messages"][2]["tool_calls"][0]["function"]["name"] == outward
 
 
 async def test_a_stream_dripped_byte_by_byte_keeps_its_characters() -> None:

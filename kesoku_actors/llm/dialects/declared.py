@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from kesoku_actors.llm.dialects.names import NameRule
+from kesoku_actors.llm.port import Reply
 from kesoku_actors.protocol import ToolSchema
 
 
@@ -34,6 +35,14 @@ class Declared:
         """Return a call of the provider as we know it."""
         name = self.names.get(name, name)
         return name, _renamed(arguments, {wire: own for own, wire in self.keys.get(name, {}).items()})
+
+    def received(self, reply: Reply) -> Reply:
+        """Return a provider's reply with its calls as we know them; its native content stays its own."""
+        calls = []
+        for call in reply.calls:
+            name, arguments = self.inward(call.name, call.arguments)
+            calls.append(evolve(call, name=name, arguments=arguments))
+        return evolve(reply, calls=tuple(calls))
 
 
 @define
