@@ -2,13 +2,13 @@
 
 Numbers (`seq`, `place`, the spots of summaries) are those of the store that was read; another store gives its own, in
 the same order. What belongs to a process, a machine or a surface stays behind: claims, process ids, parts of
-deliveries, stops, the ids a channel has seen.
+deliveries, stops, the ids a channel has seen, what a person allowed for a session.
 
 Invariants of a `SessionArchive`, checked when one is made, each with a `Flaw` that names the row:
 
 * ids and numbers are unique; a message that is part of the history has a root, and its root is one of the session;
 * a result's parent is a call of its turn, and no call has two (O4);
-* steps, turns, calls and summaries speak of messages that are there.
+* steps, turns, calls, jobs and summaries speak of messages that are there.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from kesoku_actors.errors import UsageError
 from kesoku_actors.protocol import (
     CallState,
     InvalidMessage,
+    JobEnding,
+    JobState,
     Message,
     Outcome,
     Role,
@@ -101,6 +103,23 @@ class ArchivedCall:
 
 
 @frozen(kw_only=True)
+class ArchivedJob:
+    """A call that went on at its deadline (I8)."""
+
+    call_id: str
+    number: int
+    title: str
+    output_file: str | None
+    state: JobState
+    began: float
+    ended: float | None
+    ending: JobEnding | None
+    detail: str
+    notice: str | None
+    """While its end is not told yet."""
+
+
+@frozen(kw_only=True)
 class ArchivedSummary:
     """A summary of older turns; it is as its tree says."""
 
@@ -141,6 +160,7 @@ class SessionArchive:
     turns: tuple[ArchivedTurn, ...] = ()
     steps: tuple[ArchivedStep, ...] = ()
     calls: tuple[ArchivedCall, ...] = ()
+    jobs: tuple[ArchivedJob, ...] = ()
     summaries: tuple[ArchivedSummary, ...] = ()
     _by_id: dict[str, ArchivedMessage] = field(init=False, repr=False, eq=False)
 
@@ -166,6 +186,7 @@ class SessionArchive:
         yield from self._flaws_of_messages()
         yield from self._flaws_of_results()
         yield from self._flaws_of_turns()
+        yield from self._flaws_of_jobs()
         yield from self._flaws_of_summaries()
 
     def _flaws_of_messages(self) -> Iterator[Flaw]:
@@ -256,6 +277,20 @@ class SessionArchive:
         for index, turn in enumerate(self.turns):
             if not 0 <= turn.attempts < HIGHEST or not 0 <= turn.steps < HIGHEST:
                 yield Flaw(("turns", index), "attempts: attempts and steps are not negative")
+
+    def _flaws_of_jobs(self) -> Iterator[Flaw]:
+        calls = {call.call_id for call in self.calls}
+        seen: set[object] = set()
+        for index, job in enumerate(self.jobs):
+            if job.call_id not in calls or {job.call_id, job.number} & seen or not 0 < job.number < HIGHEST:
+                yield Flaw(
+                    ("jobs", index), f"call_id: {job.call_id!r:.60} is no call here, or its job stands here twice"
+                )
+            if (job.state is JobState.RUNNING) != (job.ending is None):
+                yield Flaw(("jobs", index), "ending: a job that runs has none, any other has one (I8)")
+            if (job.state is JobState.OVER) != (job.notice is not None):
+                yield Flaw(("jobs", index), "notice: it stands here while it is not told, and only then (I8)")
+            seen |= {job.call_id, job.number}
 
     def _flaws_of_summaries(self) -> Iterator[Flaw]:
         ids = {each.id for each in self.summaries}

@@ -7,10 +7,11 @@ from typing import Final
 
 import apsw
 
-from kesoku_actors.protocol import CallState, Outcome, Role, SessionState, Status, Type
+from kesoku_actors.protocol import CallState, JobEnding, JobState, Outcome, Role, SessionState, Status, Type
 from kesoku_actors.store import queries
 from kesoku_actors.store.archive import (
     ArchivedCall,
+    ArchivedJob,
     ArchivedMessage,
     ArchivedStep,
     ArchivedSummary,
@@ -33,6 +34,10 @@ _STEPS: Final = "SELECT root_id, number, step, message_ids FROM steps WHERE sess
 _CALLS: Final = (
     "SELECT id, state, outcome, content, duration_s, metadata, published, expires, decided_by"
     " FROM calls WHERE session_no = ? ORDER BY seq"
+)
+_JOBS: Final = (
+    "SELECT call_id, number, title, output_file, state, began, ended, ending, detail, notice"
+    " FROM jobs WHERE session_no = ? ORDER BY number"
 )
 _SUMMARIES: Final = (
     "SELECT id, level, first_root_seq, first_place, last_root_seq, last_place, content, parent_id, provider, model,"
@@ -66,6 +71,7 @@ def archive(connection: apsw.Connection, session_id: str) -> SessionArchive | No
             for stored in (step_of(*row) for row in select(connection, _STEPS, (no,)))
         ),
         calls=_calls(connection, no),
+        jobs=_jobs(connection, no),
         summaries=_summaries(connection, no),
     )
 
@@ -120,6 +126,26 @@ def _calls(connection: apsw.Connection, no: int | None) -> tuple[ArchivedCall, .
         )
         for id, state, outcome, content, duration_s, metadata, published, expires, decided_by in select(
             connection, _CALLS, (no,)
+        )
+    )
+
+
+def _jobs(connection: apsw.Connection, no: int | None) -> tuple[ArchivedJob, ...]:
+    return tuple(
+        ArchivedJob(
+            call_id=call_id,
+            number=number,
+            title=title,
+            output_file=output_file,
+            state=JobState(state),
+            began=began,
+            ended=ended,
+            ending=None if ending is None else JobEnding(ending),
+            detail=detail,
+            notice=notice,
+        )
+        for call_id, number, title, output_file, state, began, ended, ending, detail, notice in select(
+            connection, _JOBS, (no,)
         )
     )
 

@@ -4,7 +4,7 @@ Invariants:
 
 * ids are kept and none may be there already; numbers are given anew, in the order they had (M1, O1);
 * nothing imported is live: a turn that was open, and what waited, is `interrupted`, what was on its way to people is
-  `undeliverable`, both with the reason `imported`, and every call has its result then (O4);
+  `undeliverable`, both with the reason `imported`; every call has its result then (O4), and a job that ran is lost;
 * external ids count as seen (M5), so that a platform that sends one again starts nothing.
 """
 
@@ -16,6 +16,7 @@ from kesoku_actors.errors import UsageError
 from kesoku_actors.protocol import Reason, SessionState, Status
 from kesoku_actors.store import queries
 from kesoku_actors.store.archive import SessionArchive, SessionHead
+from kesoku_actors.store.jobs import tell_end
 from kesoku_actors.store.port import Ending, Imported, ImportSessions
 from kesoku_actors.store.rows import step_to_json, to_json
 from kesoku_actors.store.transaction import Session, Transaction
@@ -25,6 +26,11 @@ _INSERT_MESSAGE: Final = "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?
 _INSERT_CALL: Final = (
     "INSERT INTO calls (id, session_no, root_seq, seq, state, outcome, content, duration_s, metadata, published,"
     " expires, decided_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_INSERT_JOB: Final = "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?)"
+_LOSE_JOBS: Final = (
+    "UPDATE jobs SET state = 'told', ending = 'lost', ended = began, detail = 'imported'"
+    " WHERE session_no = ? AND state = 'running'"
 )
 _INSERT_SUMMARY: Final = (
     "INSERT INTO summaries (id, session_no, level, first_root_seq, first_place, last_root_seq, last_place, content,"
@@ -119,6 +125,10 @@ def _insert(tx: Transaction, session: Session, archive: SessionArchive) -> None:
         named = (call.call_id, session.no, seq[archive.root_of(call.call_id)], seq[call.call_id])
         stands = (call.state, call.outcome, call.content, call.duration_s, staged, call.is_published)
         tx.execute(_INSERT_CALL, (*named, *stands, call.expires, call.decided_by))
+    for job in archive.jobs:
+        of = (session.no, job.number, job.call_id, seq[archive.root_of(job.call_id)])
+        runs = (job.title, job.output_file, job.state, job.began, job.ended, job.ending, job.detail, job.notice)
+        tx.execute(_INSERT_JOB, (*of, *runs))
     for summary in archive.summaries:
         spots = tuple(number[each] for each in summary.first + summary.last)
         words = (summary.content, summary.parent_id, summary.provider, summary.model)
@@ -130,12 +140,15 @@ def _settle(tx: Transaction, session: Session) -> tuple[int, int]:
     """End what is live; return how many messages were interrupted, and how many will not be delivered."""
     turn = queries.turn(tx.connection, session.no)
     root = stored(tx, turn[0].root_id or turn[0].id) if turn else None
+    tx.execute(_LOSE_JOBS, (session.no,))
     for (root_id,) in tx.select(
         "SELECT DISTINCT m.id FROM calls c JOIN messages m ON m.seq = c.root_seq"
         " WHERE c.session_no = ? AND c.published = 0 ORDER BY c.root_seq",
         (session.no,),
     ):
         publish_results(tx, session, stored(tx, root_id), only_staged=False)
+    for (call_id,) in tx.select("SELECT call_id FROM jobs WHERE session_no = ? AND state = 'over'", (session.no,)):
+        tell_end(tx, session, call_id)
     waiting = [each.id for each in queries.waiting(tx.connection, session.no)]
     for message_id in [*(message.id for message in turn), *waiting]:
         end(tx, Ending(message_id=message_id, status=Status.INTERRUPTED, reason=Reason.IMPORTED), root)
