@@ -75,6 +75,11 @@ KIND_OF_CODE: Final[Mapping[str, str]] = {
     "rate_limit_exceeded": "rate_limit",
     "rate_limit_error": "rate_limit",
     "overloaded_error": "overloaded",
+    "not_found_error": "model",
+    "billing_error": "quota",
+    "timeout_error": "timeout",
+    "request_too_large": "context",
+    "api_error": "server",
     "server_error": "server",
     "unavailable_error": "overloaded",
 }
@@ -87,6 +92,10 @@ KIND_OF_PHRASE: Final[Mapping[str, str]] = {
     "enable-auto-tool-choice": "tools",
     "tools param requires": "tools",
     "maximum context length": "context",
+    "prompt is too long": "context",
+    "exceed context limit": "context",
+    "request exceeds the maximum size": "context",
+    "credit balance is too low": "quota",
 }
 """What servers without a code for it write instead, in lower case."""
 

@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from kesoku_actors.llm.wellformed import well_formed
+from kesoku_actors.llm.wellformed import is_whole, well_formed
 
 ChatMessage = Mapping[str, Any]
 
@@ -35,7 +35,6 @@ BEGINNING: Final = "(the beginning of this conversation is missing)"
 GO_ON: Final = "(go on)"
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
-_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
 
 @frozen(kw_only=True)
@@ -85,7 +84,7 @@ def broken(messages: Sequence[ChatMessage]) -> list[str]:
             wrong.append(f"{index}: rule 5: begins with {role}")
         if role == before and role in ("user", "assistant"):
             wrong.append(f"{index}: rule 5: two {role} messages side by side")
-        if not _is_clean(message):
+        if not is_whole(message):
             wrong.append(f"{index}: rule 6: half a surrogate pair")
         before = role
     if awaited:
@@ -110,15 +109,6 @@ def _has_text(content: Any) -> bool:
     return isinstance(content, str) and bool(content.strip())
 
 
-def _is_clean(value: Any) -> bool:
-    """Tell whether every text in JSON data can be written as UTF-8."""
-    if isinstance(value, str):
-        return value.isascii() or not _SURROGATE.search(value)
-    if isinstance(value, Mapping):
-        return all(_is_clean(part) for pair in value.items() for part in pair)
-    return not isinstance(value, list) or all(_is_clean(part) for part in value)
-
-
 def _is_object(arguments: Any) -> bool:
     try:
         return isinstance(arguments, str) and isinstance(json.loads(arguments), dict)
@@ -138,7 +128,7 @@ def _call_problems(call: Mapping[str, Any], seen: set[str]) -> Iterator[str]:
 
 
 def _mend_texts(message: ChatMessage, repairs: list[str]) -> ChatMessage:
-    if _is_clean(message):
+    if is_whole(message):
         return message
     repairs.append("replaced half a surrogate pair")
     clean: ChatMessage = well_formed(dict(message))

@@ -1,0 +1,193 @@
+"""A request as the body of Claude's Messages API. Pure.
+
+What one inference of this model said goes back as the blocks it came as, thinking and signatures unchanged and in
+order (M4); another's answer is made anew from its rows, without thoughts. The results of its calls stand first in the
+user message behind it, in the order of the calls. `claude_rules` is the net beneath all this.
+
+Cache breakpoints stand at the end of the system prompt, which the tools are cached with, and at the end of the last
+two user messages: the older one is where the request before this one ended, so what was cached then is found now.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from attrs import define, field, frozen
+
+from kesoku_actors.llm.claude_names import TOOL_USE_ID, ThinkingLevel, abilities_of, thinking_fields
+from kesoku_actors.llm.media import Media, block_of
+from kesoku_actors.llm.port import Request
+from kesoku_actors.llm.talk import Answered, Said, call_rows, parts_of, result_text, told
+from kesoku_actors.protocol import Message, Outcome, ToolSchema
+
+Block = dict[str, Any]
+
+_CACHED: Final = {"type": "ephemeral"}
+_CANNOT_BE_CACHED: Final = frozenset({"thinking", "redacted_thinking"})
+
+
+@frozen(kw_only=True)
+class ClaudeOptions:
+    """What a request says beside the talk."""
+
+    provider: str
+    model: str
+    thinking_level: ThinkingLevel | None = None
+    max_output_tokens: int | None = None
+    """None: what the model can write."""
+
+
+def make_body(
+    request: Request, options: ClaudeOptions, *, media: Mapping[str, Sequence[Media]] | None = None
+) -> dict[str, Any]:
+    """Return the body of a request; `media` are the attachments to be sent as such, by the id of their message."""
+    limit = request.max_output_tokens or options.max_output_tokens or abilities_of(options.model).max_output_tokens
+    body: dict[str, Any] = {
+        "model": options.model,
+        "max_tokens": limit,
+        "messages": make_messages(request, options, media or {}),
+    }
+    if request.system.strip():
+        body["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHED}]
+    if request.tools:
+        body["tools"] = [_tool(schema) for schema in request.tools]
+    body |= _thinking(options, limit)
+    _mark(body["messages"])
+    return body
+
+
+def make_messages(
+    request: Request, options: ClaudeOptions, media: Mapping[str, Sequence[Media]]
+) -> list[dict[str, Any]]:
+    """Return the messages of a request without breakpoints, in order."""
+    parts = parts_of(request)
+    talk = _Talk(ids=_ids(request, options), options=options, media=media)
+    for part in parts:
+        match part:
+            case Said():
+                talk.say(part)
+            case Answered() if request.tools:
+                talk.answer(part)
+            case Answered():
+                talk.tell(part)
+    return talk.messages
+
+
+def _tool(schema: ToolSchema) -> dict[str, Any]:
+    return {"name": schema.name, "description": schema.description, "input_schema": dict(schema.parameters)}
+
+
+def _thinking(options: ClaudeOptions, limit: int) -> dict[str, Any]:
+    """Return the fields that ask for thinking, within the limit of what is written."""
+    fields = thinking_fields(options.thinking_level, options.model)
+    budget = fields.get("thinking", {}).get("budget_tokens")
+    if budget is not None and budget >= limit:  # a budget is part of the limit, and has to leave room for an answer
+        return {}
+    return fields
+
+
+def _mark(messages: Sequence[Mapping[str, Any]]) -> None:
+    asked = [message for message in messages if message["role"] == "user"]
+    for message in asked[-2:]:
+        last = message["content"][-1]
+        if last["type"] not in _CANNOT_BE_CACHED:
+            last["cache_control"] = _CACHED
+
+
+def _ids(request: Request, options: ClaudeOptions) -> dict[str, str]:
+    """Return the id of each call by its row: the one this provider gave, if it is the first of its name (M4)."""
+    step_of = {message_id: step for step in request.steps for message_id in step.message_ids}
+    named: dict[str, str] = {}
+    used: set[str] = set()
+    calls = list(call_rows(parts_of(request)))
+    given = {call.metadata["tool_call_id"] for call in calls if isinstance(call.metadata["tool_call_id"], str)}
+    number = 0
+    for call in calls:
+        wanted = call.metadata["tool_call_id"]
+        step = step_of.get(call.id)
+        is_own = step is None or step.provider == options.provider
+        if not (is_own and isinstance(wanted, str) and TOOL_USE_ID.match(wanted) and wanted not in used):
+            while (wanted := f"toolu_{number:05}") in given:
+                number += 1
+            number += 1
+        named[call.id] = wanted
+        used.add(wanted)
+    return named
+
+
+@define
+class _Talk:
+    """The messages so far."""
+
+    ids: Mapping[str, str]
+    options: ClaudeOptions
+    media: Mapping[str, Sequence[Media]]
+    messages: list[dict[str, Any]] = field(factory=list)
+
+    def say(self, said: Said) -> None:
+        """Add a text on the user's side, behind what came with it."""
+        self._append("user", [*self._media(said.row), {"type": "text", "text": said.text}])
+
+    def answer(self, answered: Answered) -> None:
+        """Add an answer and the results of its calls."""
+        blocks = self._native(answered) or self._made(answered)
+        if blocks:
+            self._append("assistant", blocks)
+        self._append("user", [self._result(call, answered.results.get(call.id)) for call in answered.calls])
+
+    def tell(self, answered: Answered) -> None:
+        """Add an answer for a model that is offered no tools: what they did is told."""
+        self._append("assistant", [{"type": "text", "text": text} for text in answered.texts])
+        for call in answered.calls:
+            arguments = json.dumps(call.metadata["tool_arguments"], ensure_ascii=False)
+            result = result_text(answered.results.get(call.id))
+            self._append("user", [{"type": "text", "text": told(call.metadata["tool_name"], arguments, result)}])
+
+    def _append(self, role: str, blocks: Iterable[Block]) -> None:
+        added = list(blocks)
+        if not added:
+            return
+        if self.messages and self.messages[-1]["role"] == role:
+            self.messages[-1]["content"] += added
+        else:
+            self.messages.append({"role": role, "content": added})
+
+    def _made(self, answered: Answered) -> list[Block]:
+        texts: list[Block] = [{"type": "text", "text": text} for text in answered.texts]
+        return texts + [
+            {
+                "type": "tool_use",
+                "id": self.ids[call.id],
+                "name": call.metadata["tool_name"],
+                "input": dict(call.metadata["tool_arguments"]),
+            }
+            for call in answered.calls
+        ]
+
+    def _native(self, answered: Answered) -> list[Block]:
+        """Return the blocks this model itself said; none when they do not tell of the same calls as the rows."""
+        native = answered.native_of(self.options.provider, self.options.model)
+        content = native.get("content") if native is not None else None
+        if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
+            return []
+        calls, uses = answered.calls, [block for block in content if block.get("type") == "tool_use"]
+        if [call.metadata["tool_name"] for call in calls] != [use.get("name") for use in uses]:
+            return []
+        ids = iter([self.ids[call.id] for call in calls])
+        return [{**block, "id": next(ids)} if block.get("type") == "tool_use" else dict(block) for block in content]
+
+    def _result(self, call: Message, result: Message | None) -> Block:
+        text = {"type": "text", "text": result_text(result)}
+        block: Block = {
+            "type": "tool_result",
+            "tool_use_id": self.ids[call.id],
+            "content": [text, *self._media(result)],
+        }
+        if result is None or result.metadata["outcome"] == Outcome.ERROR:
+            block["is_error"] = True
+        return block
+
+    def _media(self, row: Message | None) -> list[Block]:
+        return [block_of(item) for item in self.media.get(row.id, ())] if row is not None else []

@@ -1,0 +1,139 @@
+"""Anthropic's SDK as this program uses it: one streamed message at a time, its errors as ours.
+
+Importing this module imports the SDK; `claude` does it in a thread. `open_client` also plays one message through the
+SDK's parser there, because the first one ever takes a tenth of a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import anthropic
+import httpx2
+from attrs import frozen
+
+from kesoku_actors import __version__
+from kesoku_actors.llm.classify import Source, from_error_object, from_status, provider_error
+from kesoku_actors.llm.claude import ClaudeAccess
+from kesoku_actors.llm.google_token import GoogleToken
+from kesoku_actors.llm.heard import hear
+from kesoku_actors.llm.port import ProviderError
+
+_TIMEOUT: Final = httpx2.Timeout(connect=10.0, write=60.0, read=None, pool=None)
+_USER_AGENT: Final = f"kesoku-actors/{__version__}"
+_KIND_OF_EXCEPTION: Final[tuple[tuple[tuple[type[Exception], ...], str], ...]] = (
+    ((httpx2.UnsupportedProtocol, httpx2.InvalidURL), "address"),
+    ((httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError), "connect"),
+    ((httpx2.DecodingError, ValueError), "garbage"),
+    ((httpx2.HTTPError, httpx2.StreamError), "cut"),
+)
+_FIRST_WORDS: Final = b"""event: message_start
+data: {"type":"message_start","message":{"id":"m","type":"message","role":"assistant","content":[],"model":"m",\
+"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}}
+
+event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"."}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":0}
+
+event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":1}}
+
+event: message_stop
+data: {"type":"message_stop"}
+
+"""
+
+
+@frozen(kw_only=True, eq=False)
+class ClaudeClient:
+    """An open client of the SDK."""
+
+    sdk: anthropic.AsyncAnthropic | anthropic.AsyncAnthropicVertex
+    http: httpx2.AsyncClient
+    source: Source
+    wall: Callable[[], float]
+    token: GoogleToken | None
+    """For Vertex AI."""
+
+    @asynccontextmanager
+    async def stream(
+        self, body: Mapping[str, Any], *, heard: Callable[[], None]
+    ) -> AsyncIterator[AsyncIterator[Mapping[str, Any]]]:
+        """Send a request; give its events as data. `heard` is told of every chunk. Raises `ProviderError`."""
+        try:
+            if self.token is not None:
+                assert isinstance(self.sdk, anthropic.AsyncAnthropicVertex)
+                self.sdk.access_token = await self.token.get(self.source)
+                self.sdk.project_id = self.sdk.project_id or self.token.project
+            created = await self.sdk.messages.create(**body, stream=True)
+            hear(created.response, heard)
+            async with created:
+                yield _events(created)
+        except anthropic.APIStatusError as error:
+            raise self._refusal(error) from error
+        except (anthropic.APIConnectionError, httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+            raise self._failure(error) from error
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self.http.aclose()
+
+    def _refusal(self, error: anthropic.APIStatusError) -> ProviderError:
+        response = error.response
+        if response.is_success:  # an error that came inside a stream
+            body = error.body if isinstance(error.body, Mapping) else {"error": str(error.body)}
+            return from_error_object(self.source, body.get("error", body))
+        said = response.content if response.is_stream_consumed or response.is_closed else b""
+        return from_status(self.source, response.status_code, response.headers, said, now=self.wall())
+
+    def _failure(self, error: Exception) -> ProviderError:
+        cause = error.__cause__ if isinstance(error, anthropic.APIConnectionError) else error
+        cause = cause if isinstance(cause, Exception) else error
+        kind = next((kind for types, kind in _KIND_OF_EXCEPTION if isinstance(cause, types)), "connect")
+        return provider_error(self.source, kind, f"{type(cause).__name__} {cause}".rstrip())
+
+
+def open_client(access: ClaudeAccess, source: Source, wall: Callable[[], float]) -> ClaudeClient:
+    """Open a client and warm it. Blocks for some tenths of a second; call it in a thread."""
+    http = httpx2.AsyncClient(timeout=_TIMEOUT, headers={"user-agent": _USER_AGENT}, follow_redirects=False)
+    common: dict[str, Any] = {
+        "http_client": http,
+        "max_retries": 0,
+        "timeout": _TIMEOUT,
+        "base_url": access.base_url,
+        "default_headers": {"user-agent": _USER_AGENT},
+    }
+    token = None
+    sdk: anthropic.AsyncAnthropic | anthropic.AsyncAnthropicVertex
+    if access.auth_mode == "vertex":
+        token = GoogleToken(wall)
+        sdk = anthropic.AsyncAnthropicVertex(
+            region=access.location, project_id=access.project_id or "", access_token="none yet", **common
+        )
+    else:
+        sdk = anthropic.AsyncAnthropic(api_key=access.api_key or "", **common)
+    _warm()
+    return ClaudeClient(sdk=sdk, http=http, source=source, wall=wall, token=token)
+
+
+async def _events(created: anthropic.AsyncStream[Any]) -> AsyncIterator[Mapping[str, Any]]:
+    async for event in created:
+        yield event.to_dict(mode="json", exclude_unset=True)
+
+
+def _warm() -> None:
+    answer = httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=_FIRST_WORDS)
+    transport = httpx2.MockTransport(lambda _request: answer)
+    with anthropic.Anthropic(api_key="none", http_client=httpx2.Client(transport=transport), max_retries=0) as client:
+        asked = client.messages.create(
+            model="m", max_tokens=1, messages=[{"role": "user", "content": "."}], stream=True
+        )
+        for event in asked:
+            event.to_dict(mode="json", exclude_unset=True)

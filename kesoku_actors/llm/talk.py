@@ -1,0 +1,157 @@
+"""A request's rows as the parts that every wire is made from: what was said to the model, and what it answered. Pure.
+
+Invariants:
+
+* the rows of one inference (texts and calls) are one `Answered`; thoughts stay at home;
+* a result is found by its parent and belongs to its call, whatever its place;
+* people and notices stand on the user's side, each a `Said`: the sender's name before a text unless it is the
+  anonymous one, a notice quoted and marked as no person's;
+* a partial answer is followed by a remark on the user's side, never in the model's own words;
+* a row gives the same part in every request, so that the prefix stays the same bytes for the provider's cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from attrs import define, field, frozen
+
+from kesoku_actors.llm.port import Request, StepContent
+from kesoku_actors.protocol import ANONYMOUS, Message, Role, Type
+
+EMPTY: Final = "(empty message)"
+NO_RESULT: Final = "(no result was recorded)"
+CUT_OFF: Final = "[The answer above was cut off there; the user has read no more of it.]"
+_LONGEST_NAME: Final = 64
+
+
+@frozen(kw_only=True)
+class Said:
+    """A text on the user's side. `row` is the message it is, none for a remark of ours."""
+
+    text: str
+    row: Message | None = None
+
+
+@frozen(kw_only=True)
+class Answered:
+    """What one inference said: its texts and calls in order, and the results that are known."""
+
+    step: StepContent | None
+    """None for rows without a step: they came from elsewhere."""
+    rows: tuple[Message, ...]
+    results: Mapping[str, Message]
+    """By the id of the call's row; a call may have none."""
+
+    @property
+    def calls(self) -> tuple[Message, ...]:
+        """The rows that are calls."""
+        return tuple(row for row in self.rows if row.type is Type.TOOL_CALL)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts with something in them."""
+        return tuple(row.content for row in self.rows if row.type is Type.TEXT and row.content.strip())
+
+    def native_of(self, provider: str, model: str) -> Mapping[str, object] | None:
+        """Return what this provider and model itself said in that step; none for another's (P1)."""
+        step = self.step
+        if step is None or step.native is None or (step.provider, step.model) != (provider, model):
+            return None
+        return step.native
+
+
+Part = Said | Answered
+
+
+def parts_of(request: Request) -> tuple[Part, ...]:
+    """Return the parts of a request, in order; the system prompt is not among them, the nudge is the last."""
+    talk = _Talk(
+        step_of={message_id: step for step in request.steps for message_id in step.message_ids},
+        result_of=results_by_call(request.history),
+    )
+    for row in request.history:
+        talk.add(row)
+    talk.finish()
+    if request.nudge:
+        talk.parts.append(Said(text=request.nudge))
+    return tuple(talk.parts)
+
+
+def results_by_call(history: Iterable[Message]) -> dict[str, Message]:
+    """Return the first result of each call, by the id of the call's row."""
+    found: dict[str, Message] = {}
+    for row in history:
+        if row.type is Type.TOOL_RESULT and row.parent_id is not None:
+            found.setdefault(row.parent_id, row)
+    return found
+
+
+def result_text(result: Message | None) -> str:
+    """Return what the model reads of a result; never blank."""
+    if result is None:
+        return NO_RESULT
+    return result.content if result.content.strip() else f"({result.metadata['outcome']}, no output)"
+
+
+def spoken(row: Message) -> str:
+    """Return a person's text or a notice as the model reads it; never blank."""
+    if row.role is Role.SYSTEM:
+        quoted = "\n".join(f"> {line}" for line in row.content.splitlines())
+        return f"[Notice of the system, not said by a person]\n{quoted}"
+    text = row.content if row.content.strip() else EMPTY
+    # A name is one line without the colon that ends it, or a sender could speak as somebody else.
+    name = " ".join(row.sender.replace(":", " ").split())[:_LONGEST_NAME]
+    return text if row.sender == ANONYMOUS else f"{name}: {text}"
+
+
+def told(name: str, arguments: str, result: str) -> str:
+    """Return what a call did in plain words for a model that is offered no tools, on the user's side."""
+    quoted = "\n".join(f"> {line}" for line in result.splitlines())
+    return f"[The assistant used the tool {name} with {arguments}; it returned:]\n{quoted}"
+
+
+def call_rows(parts: Iterable[Part]) -> Iterator[Message]:
+    """Yield the calls of all parts, in order."""
+    for part in parts:
+        if isinstance(part, Answered):
+            yield from part.calls
+
+
+@define
+class _Talk:
+    """The parts so far, and the answer that is being collected."""
+
+    step_of: Mapping[str, StepContent]
+    result_of: Mapping[str, Message]
+    parts: list[Part] = field(factory=list)
+    _step: StepContent | None = field(default=None, init=False)
+    _rows: list[Message] = field(factory=list, init=False)
+
+    def add(self, row: Message) -> None:
+        """Take the next row of the history."""
+        match row.role, row.type:
+            case Role.ASSISTANT, Type.TEXT | Type.TOOL_CALL:
+                step = self.step_of.get(row.id)
+                if self._rows and step is not self._step:
+                    self.finish()
+                self._step = step
+                self._rows.append(row)
+                if row.metadata.get("partial"):
+                    self.finish()
+                    self.parts.append(Said(text=CUT_OFF))
+            case ((Role.USER | Role.SYSTEM), _):
+                self.finish()
+                self.parts.append(Said(text=spoken(row), row=row))
+            case Role.TOOL, _:  # it is found through its call
+                self.finish()
+            case _:  # a thought
+                pass
+
+    def finish(self) -> None:
+        """End the answer that is being collected."""
+        rows, self._rows = tuple(self._rows), []
+        if rows:
+            results = {row.id: self.result_of[row.id] for row in rows if row.id in self.result_of}
+            self.parts.append(Answered(step=self._step, rows=rows, results=results))
