@@ -14,6 +14,7 @@ from kesoku_actors.actors import Cell, ChildSpec
 from kesoku_actors.app.house import EdgesFor, Plan
 from kesoku_actors.app.sections import Shell
 from kesoku_actors.app.settings import Settings
+from kesoku_actors.app.skills import add_skill_tools, skill_layer, skill_shelf
 from kesoku_actors.app.workspaces import SessionFolders
 from kesoku_actors.clock import World
 from kesoku_actors.llm.gate import ProviderGate
@@ -22,6 +23,7 @@ from kesoku_actors.log import Logger, mask_secrets
 from kesoku_actors.prompt import PromptLayers, built_in_layers
 from kesoku_actors.protocol import Channel
 from kesoku_actors.session import Brain, Remit, TurnLimits
+from kesoku_actors.skills import Shelf
 from kesoku_actors.store import DeadCall, Durability, Rules, StoreOptions
 from kesoku_actors.tools import ToolOptions, ToolRegistry
 from kesoku_actors.tools.shell import (
@@ -50,7 +52,7 @@ def plan_run(
 ) -> Plan:
     """Return the plan of a run in which `provider` answers everywhere."""
     brain = Brain(provider=provider, gate=ProviderGate.of(provider))
-    agent = settings.agent
+    agent, shelf = settings.agent, skill_shelf(settings)
     return Plan(
         store=store_options(settings, log, probe),
         sessions_dir=settings.workspace.sessions_dir,
@@ -60,8 +62,8 @@ def plan_run(
         log=log,
         brains=(brain,),
         brain_for=lambda _channel: brain,
-        registry=tool_registry(settings),
-        layers=PromptLayers(built_in_layers()),
+        registry=tool_registry(settings, shelf),
+        layers=prompt_layers(settings, shelf),
         limits=TurnLimits(max_steps=agent.max_steps, max_turn_s=agent.max_turn_seconds),
         tool_options=ToolOptions(
             deadline_s=settings.shell.timeout_s,
@@ -102,7 +104,19 @@ def reading_options(path: Path) -> StoreOptions:
     return StoreOptions(path=path, durability=Durability.FULL)
 
 
-def tool_registry(settings: Settings) -> ToolRegistry:
+def prompt_layers(settings: Settings, shelf: Shelf) -> PromptLayers:
+    """Return the layers of the run's prompt; plugins may add theirs."""
+    zone = None
+    if settings.agent.time_zone is not None:
+        from zoneinfo import ZoneInfo
+
+        zone = ZoneInfo(settings.agent.time_zone)
+    layers = PromptLayers(built_in_layers(identity=settings.agent.system_prompt, zone=zone))
+    layers.add(skill_layer(shelf))
+    return layers
+
+
+def tool_registry(settings: Settings, shelf: Shelf) -> ToolRegistry:
     """Return the tools of the run."""
     registry = ToolRegistry()
     if settings.shell.enabled:
@@ -110,8 +124,12 @@ def tool_registry(settings: Settings) -> ToolRegistry:
             os.environ, {name: os.environ[name] for name in settings.shell.env if name in os.environ}
         )
         registry.add(
-            shell_tool(ShellOptions(policy=shell_policy(settings.shell), environment=environment)), owner="kesoku"
+            shell_tool(
+                ShellOptions(policy=shell_policy(settings.shell), environment=environment, read_only=shelf.roots)
+            ),
+            owner="kesoku",
         )
+    add_skill_tools(shelf, registry)
     return registry
 
 

@@ -16,6 +16,7 @@ from kesoku_actors.app.locations import exposed
 from kesoku_actors.app.models import provider_registry
 from kesoku_actors.app.plan import tool_warnings
 from kesoku_actors.app.settings import Settings
+from kesoku_actors.app.skills import skill_warnings
 from kesoku_actors.app.weights import fetch_if_needed
 from kesoku_actors.app.workspaces import prepare_sessions_dir
 from kesoku_actors.clock import World, real_world
@@ -97,7 +98,8 @@ def _nowhere(_entry: Entry) -> None:
 
 
 def _tell_first(settings: Settings, choice: Choice) -> None:
-    workspace, tools = settings.workspace, tool_warnings(settings) if choice.provider.supports_tools else ()
+    workspace = settings.workspace
+    tools = (*tool_warnings(settings), *skill_warnings(settings)) if choice.provider.supports_tools else ()
     # A folder of other things may well be read by all; but who writes in it can replace the database.
     places = ((workspace.db_path, 0o077), (workspace.db_path.parent, 0o022), (workspace.sessions_dir, 0o077))
     open_places = (warning for path, rights in places if (warning := exposed(path, rights)) is not None)

@@ -5,6 +5,7 @@ COMMANDS = {
     "check": ("kesoku_actors.cli.check", "Check a configuration and name every problem."),
     "init": ("kesoku_actors.cli.init", "Write a commented configuration."),
     "model": ("kesoku_actors.cli.model", "List and fetch the models that run on this machine."),
+    "skills": ("kesoku_actors.cli.skills", "List the agent's skills, and what is wrong with those it cannot use."),
 }
 
 

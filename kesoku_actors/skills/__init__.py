@@ -8,17 +8,13 @@
 The skills that come along lie in `shipped`.
 """
 
-from pathlib import Path
-
 from kesoku_actors.skills.answers import summary
 from kesoku_actors.skills.catalog import Catalog, Left, NoSuchSkill, Skill
+from kesoku_actors.skills.folders import SHIPPED
 from kesoku_actors.skills.front_matter import Header, InvalidHeader
 from kesoku_actors.skills.platforms import host_platform
 from kesoku_actors.skills.shelf import Shelf
 from kesoku_actors.skills.tools import skill_tools
-
-SHIPPED = Path(__file__).with_name("shipped")
-"""The folder of the skills that come along."""
 
 __all__ = [
     "SHIPPED",

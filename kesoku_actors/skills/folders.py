@@ -17,6 +17,8 @@ from typing import Final
 from kesoku_actors.skills.catalog import Left, Skill
 from kesoku_actors.skills.front_matter import LARGEST_HEADER, InvalidHeader, parse, split
 
+SHIPPED: Final = Path(__file__).with_name("shipped")
+"""The folder of the skills that come along."""
 MOST_SKILLS: Final = 256
 """Of one root."""
 LARGEST_TEXT: Final = 262_144

@@ -5,7 +5,7 @@ made, no alias is followed (a bomb of them ends at its first one), size, nesting
 the keys mean, odd types included:
 
 =====================  ==========================================================================================
-`name` `description`   text, needed; white space becomes single spaces; anything else is refused with advice
+`name` `description`   text, needed; what cannot be seen becomes single spaces; anything else is refused with advice
 `metadata`             a table; missing or null: none
 `metadata.tags`        a list of words or numbers, or one text with commas; missing or null: none
 `metadata.platforms`   a list of words, or one text with commas, in any case; missing or null: everywhere; an empty list
@@ -90,8 +90,8 @@ def parse(header: bytes) -> Header:
     values = _table(_values(header), "the front matter")
     metadata = _table(values.get("metadata"), "metadata")
     name = _text(values, "name")
-    if len(name) > LONGEST_NAME or not name.isprintable():
-        raise InvalidHeader(f"its name must be one line of at most {LONGEST_NAME} printable characters")
+    if len(name) > LONGEST_NAME:
+        raise InvalidHeader(f"its name must have at most {LONGEST_NAME} characters")
     return Header(
         name=name,
         description=_text(values, "description"),
@@ -104,7 +104,7 @@ def _text(values: Mapping[str, Any], key: str) -> str:
     match values.get(key):
         case None:
             raise InvalidHeader(f"has no {key}; add a line {key}: ...")
-        case str(text) if words := " ".join(text.split()):
+        case str(text) if words := _plain(text):
             return words
         case str():
             raise InvalidHeader(f"its {key} is empty")
@@ -135,13 +135,18 @@ def _words(values: Mapping[str, Any], key: str, *, numbers: bool) -> tuple[str, 
     for one in members:
         if not fits(one):
             raise InvalidHeader(f"metadata.{key} must hold words, not {_kind(one)}")
-    words = (" ".join((one if isinstance(one, str) else one.text).split()) for one in members)
+    words = (_plain(one if isinstance(one, str) else one.text) for one in members)
     return tuple(word for word in words if word)
 
 
 def _platforms(metadata: Mapping[str, Any]) -> tuple[str, ...] | None:
     words = _words(metadata, "platforms", numbers=False)
     return None if words is None else tuple(platform(word) for word in words)
+
+
+def _plain(text: str) -> str:
+    """Words with single spaces between them, and nothing that a terminal would obey."""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
 
 
 def _kind(value: object) -> str:

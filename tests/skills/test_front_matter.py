@@ -75,6 +75,11 @@ def test_platforms_that_are_no_words_are_refused_by_name(value: str) -> None:
         platforms(value)
 
 
+def test_what_a_terminal_or_a_prompt_would_obey_becomes_a_space() -> None:
+    found = header('metadata: {tags: ["a\\e[31m"]}', 'name: "a\\u202eb"', 'description: "two\\nlines\\0and\\tmore"')
+    assert found == Header(name="a b", description="two lines and more", tags=("a [31m",))
+
+
 def test_without_metadata_a_skill_is_for_everywhere_and_has_no_tags() -> None:
     for metadata in ("", "metadata:", "metadata: {}", "metadata: null"):
         assert (header(metadata).platforms, header(metadata).tags) == (None, ())
@@ -101,7 +106,6 @@ def test_tags_in_every_form_they_may_have(value: str, wanted: tuple[str, ...]) -
         ("name: {a: b}\ndescription: y", "name must be text, not a table"),
         ("name: x\ndescription: 1e9", "description must be text, not a number"),
         (f"name: {'x' * 65}\ndescription: y", "at most 64"),
-        ('name: "a\\u202eb"\ndescription: y', "printable"),
         ("just words", "must be a table"),
         ("- name: x", "must be a table"),
         ("name: x\nname: y", "'name' twice"),

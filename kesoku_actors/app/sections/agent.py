@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from kesoku_actors.app.sections.rules import Count, Few, Money, Price, Seconds, Steps, Text
+from kesoku_actors.app.sections.rules import Count, Few, Lines, Money, Price, Seconds, Steps, Text, Zone
 from kesoku_actors.protocol import BusyMode
 
 
@@ -14,6 +14,10 @@ class Agent:
 
     llm: Text = "auto"
     """The name of a provider, or `auto`: the first one with credentials, else the local model."""
+    system_prompt: Lines | None = None
+    """Who the agent is and how it talks; `None`: Kesoku. Tools, skills, folder and date are told after it."""
+    time_zone: Zone | None = None
+    """Whose day it is in the prompt; `None`: the machine's."""
     busy_mode: BusyMode = BusyMode.INTERRUPT
     """What a message does that arrives while a turn runs (I5)."""
     max_steps: Steps = 50

@@ -87,6 +87,22 @@ def _module(value: str) -> str | None:
     return "must be the dotted name of a Python module"
 
 
+def _text_of_lines(value: str) -> str | None:
+    if not value.strip():
+        return "must not be empty"
+    return None if value.replace("\n", " ").isprintable() else "must not hold control characters but line breaks"
+
+
+def _zone(value: str) -> str | None:
+    from zoneinfo import ZoneInfo  # of use to nobody who sets no zone
+
+    try:
+        ZoneInfo(value)
+    except (ValueError, OSError, KeyError):  # a path, a folder of zones, a name that is none
+        return "must be the name of a time zone that this machine knows, like 'Europe/Berlin'"
+    return None
+
+
 def _variable(value: str) -> str | None:
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value):
         return None
@@ -107,4 +123,6 @@ Pattern = Annotated[str, Rule(_pattern)]
 """A regular expression that is matched from the start of a simple command, in linear time (T2)."""
 Url = Annotated[str, Rule(_http_url)]
 ModuleName = Annotated[str, Rule(_module)]
+Lines = Annotated[str, Rule(_text_of_lines)]
+Zone = Annotated[str, Rule(_zone)]
 VariableName = Annotated[str, Rule(_variable)]
