@@ -1,0 +1,60 @@
+"""Opening the store to read in it, and finding the session that a person means."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from kesoku_actors.app.chat_request import check_session_id
+from kesoku_actors.app.plan import reading_options
+from kesoku_actors.app.settings import Settings
+from kesoku_actors.errors import NotFound
+from kesoku_actors.protocol import SessionInfo, SessionState
+from kesoku_actors.store import Reader, open_reader
+
+LAST: Final = "last"
+"""Stands for the session that was active last."""
+_NAMED: Final = 4
+_HINT: Final = "list them: kesoku-actors history list"
+
+
+@asynccontextmanager
+async def reading(settings: Settings) -> AsyncIterator[Reader | None]:
+    """Open the store for reading; none while there is no store yet."""
+    path = settings.workspace.db_path
+    if not path.exists():
+        yield None
+        return
+    reader = open_reader(reading_options(path))
+    try:
+        yield reader
+    finally:
+        await reader.close()
+
+
+async def the_session(reader: Reader | None, named: str) -> SessionInfo:
+    """Return the session whose id is `named`, begins with it or has it somewhere; or the last one.
+
+    Raises `NotFound`, also when several are meant and for one that is being cleared.
+    """
+    if named == LAST:
+        for session in await reader.sessions(1) if reader else ():
+            return _open(session)
+        raise NotFound("there is no session yet; begin one: kesoku-actors chat")
+    check_session_id(named)
+    part = named.upper()
+    found = await reader.sessions_named(part, _NAMED + 1) if reader else ()
+    better = [session for session in found if session.id.startswith(part)] or found
+    if not better:
+        raise NotFound(f"there is no session {named!r}; {_HINT}")
+    if len(better) > 1:
+        some = ", ".join(session.id for session in better[:_NAMED]) + (" ..." if len(better) > _NAMED else "")
+        raise NotFound(f"{named!r} may be one of {some}; type more of it")
+    return _open(better[0])
+
+
+def _open(session: SessionInfo) -> SessionInfo:
+    if session.state is not SessionState.OPEN:
+        raise NotFound(f"the session {session.id} is being cleared")
+    return session
