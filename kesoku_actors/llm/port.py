@@ -42,12 +42,18 @@ class ProviderError(PeerError):
         remedy: Remedy = Remedy.RETRY,
         retry_after_s: float | None = None,
         kind: str = "provider",
+        prompt_tokens: int | None = None,
+        context_tokens: int | None = None,
     ) -> None:
         super().__init__(message)
         self.remedy = remedy
         self.retry_after_s = retry_after_s
         self.kind = kind
         """A short name of the class of error for logs and tables: `rate_limit`, `auth`, `stall`, ..."""
+        self.prompt_tokens = prompt_tokens
+        """Of a request that was too long (`Remedy.COMPACT`): how long it was, if the provider said so."""
+        self.context_tokens = context_tokens
+        """And how long it may have been, the reply included."""
 
 
 class Finish(StrEnum):

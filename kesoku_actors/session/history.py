@@ -15,9 +15,9 @@ from attrs import define, field
 
 from kesoku_actors.llm.port import StepContent
 from kesoku_actors.protocol import LEAVES, Message, Role, StoredStep, awaits_attachments
+from kesoku_actors.protocol.summaries import Spot, Summary
+from kesoku_actors.session.units import Placed
 from kesoku_actors.store import Commit, Committed
-
-Key = tuple[int, int]
 
 
 @define(eq=False)
@@ -26,10 +26,17 @@ class History:
 
     rows: list[Message] = field(factory=list)
     steps: list[StepContent] = field(factory=list)
-    _keys: list[Key] = field(factory=list)
+    summaries: tuple[Summary, ...] = ()
+    """All of the session's, each before those it stands for."""
+    _keys: list[Spot] = field(factory=list)
     _root_seqs: dict[str, int] = field(factory=dict)
     _by_id: dict[str, Message] = field(factory=dict)
     _awaiting: dict[str, None] = field(factory=dict)
+
+    @property
+    def placed(self) -> list[Placed]:
+        """The rows, each with where it stands."""
+        return list(map(Placed, self._keys, self.rows))
 
     @property
     def awaiting(self) -> tuple[str, ...]:
@@ -83,7 +90,7 @@ class History:
         """Return a row of the history. Raises `KeyError`."""
         return self._by_id[message_id]
 
-    def _place(self, key: Key, row: Message) -> None:
+    def _place(self, key: Spot, row: Message) -> None:
         if not self._keys or key > self._keys[-1]:
             self._keys.append(key)
             self.rows.append(row)
