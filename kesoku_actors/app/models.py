@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kesoku_actors.app.sections import OpenAI
+from kesoku_actors.app.sections import Claude, OpenAI
 from kesoku_actors.app.settings import Settings
 from kesoku_actors.app.settings_decode import Problem
 from kesoku_actors.app.settings_pending import MISSING_MODELS
@@ -29,6 +29,13 @@ def provider_registry(settings: Settings, world: World, log: Logger) -> Provider
     """Return every provider that can be made here, in the order `auto` looks at them. Imports none of them."""
     registry = ProviderRegistry()
     for factory in (
+        ProviderFactory(
+            name="claude",
+            owner=OWNER,
+            missing=partial(_claude_lacks, settings.claude),
+            make=partial(_make_claude, settings.claude, world, log),
+            how="ANTHROPIC_API_KEY, or [claude] api_key or project_id",
+        ),
         ProviderFactory(
             name="openai",
             owner=OWNER,
@@ -81,6 +88,42 @@ def _refusal(take: Callable[[Path], object], path: Path) -> str | None:
     except UsageError as error:
         return str(error)
     return None
+
+
+def _claude_lacks(section: Claude) -> str | None:
+    match section.auth_mode:
+        case "api_key":
+            return None if section.api_key else "no key is set"
+        case "vertex":
+            return None if section.project_id else "no project of Google Cloud is set"
+        case None:
+            return None if section.api_key or section.project_id else "no key is set"
+
+
+def _make_claude(section: Claude, world: World, log: Logger) -> Provider:
+    from kesoku_actors.llm.claude import ClaudeAccess, ClaudeModel
+
+    auth_mode = section.auth_mode or ("api_key" if section.api_key else "vertex")
+    by_key = auth_mode == "api_key"
+    return ClaudeModel(
+        source=Source(
+            provider="claude",
+            key="[claude] api_key or ANTHROPIC_API_KEY" if by_key else "the application default credentials of Google",
+            model="[claude] model_name",
+            address="[claude] base_url",
+        ),
+        model=section.model_name.replace("@", "-") if by_key else section.model_name,
+        access=ClaudeAccess(
+            auth_mode=auth_mode,
+            api_key=section.api_key,
+            project_id=section.project_id,
+            location=section.location,
+            base_url=section.base_url,
+        ),
+        thinking_level=section.thinking_level,
+        log=log,
+        wall=world.clock.wall,
+    )
 
 
 def _openai_lacks(section: OpenAI) -> str | None:

@@ -158,6 +158,12 @@ def provider_children(provider: Provider) -> tuple[ChildSpec, ...]:
             assert isinstance(provider, LocalModel)
             server = partial(local_actor, model=provider)
             return (ChildSpec(id="local-server", start=server, mailbox=provider.mailbox),)
+        case "claude":
+            from kesoku_actors.llm.claude import ClaudeModel
+
+            assert isinstance(provider, ClaudeModel)
+            client = partial(_keep_open, open=provider.warm, close=provider.aclose)
+            return (ChildSpec(id="claude-client", start=client),)
         case "openai":
             from kesoku_actors.llm.openai import OpenAIModel
 
@@ -165,6 +171,14 @@ def provider_children(provider: Provider) -> tuple[ChildSpec, ...]:
             return (ChildSpec(id="openai-client", start=partial(_close_at_the_end, close=provider.aclose)),)
         case _:
             return ()
+
+
+async def _keep_open(
+    cell: Cell[None], *, open: Callable[[], Awaitable[None]], close: Callable[[], Awaitable[None]]
+) -> None:
+    """Open a client before anybody may need it, and keep it open for as long as the run."""
+    await open()
+    await _close_at_the_end(cell, close=close)
 
 
 async def _close_at_the_end(cell: Cell[None], *, close: Callable[[], Awaitable[None]]) -> None:

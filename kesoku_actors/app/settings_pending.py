@@ -27,7 +27,7 @@ _NO_EFFECT: Final[Mapping[str, Mapping[str, str]]] = {
     "discord": {"enabled": "has no effect yet: there is no Discord bot"},
 }
 """By section and key: what a value other than the default does not do."""
-MISSING_MODELS: Final = ("gemini", "claude")
+MISSING_MODELS: Final = ("gemini",)
 """Told of before the run, so that the original sample can be checked."""
 
 

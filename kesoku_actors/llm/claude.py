@@ -22,6 +22,8 @@ from kesoku_actors.llm.claude_body import ClaudeOptions, make_body
 from kesoku_actors.llm.claude_names import CONTEXT_TOKENS, ThinkingLevel
 from kesoku_actors.llm.claude_repair import repair
 from kesoku_actors.llm.claude_stream import ClaudeStream
+from kesoku_actors.llm.dialects import Declaring
+from kesoku_actors.llm.dialects.claude import declare
 from kesoku_actors.llm.port import Emit, Limits, Piece, Reply, Request
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import DeltaKind
@@ -62,6 +64,7 @@ class ClaudeModel:
     limits: Limits = field(factory=Limits)
     context_tokens: int | None = CONTEXT_TOKENS
     supports_tools: bool = True
+    _declaring: Declaring = field(factory=lambda: Declaring(declare), init=False, repr=False)
     _client: ClaudeClient | None = field(default=None, init=False, repr=False)
     _making: trio.Lock = field(factory=trio.Lock, init=False, repr=False)
 
@@ -92,7 +95,7 @@ class ClaudeModel:
                 break
             said = {"role": "assistant", "content": stream.proceed()}
             body = {**body, "messages": [*body["messages"], said]}
-        return stream.reply()
+        return self._declaring(request.tools).received(stream.reply())
 
     async def aclose(self) -> None:
         """Close every connection; the next inference would open new ones."""
@@ -102,7 +105,7 @@ class ClaudeModel:
 
     def _body(self, request: Request) -> Mapping[str, Any]:
         options = ClaudeOptions(provider=self.name, model=self.model, thinking_level=self.thinking_level)
-        sound = repair(make_body(request, options))
+        sound = repair(make_body(request, options, declared=self._declaring(request.tools)))
         if sound.repairs:
             self.log.warning("history repaired for a request", session_id=request.session_id, repairs=sound.repairs)
         return sound.body

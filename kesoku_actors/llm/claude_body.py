@@ -17,10 +17,12 @@ from typing import Any, Final
 from attrs import define, field, frozen
 
 from kesoku_actors.llm.claude_names import TOOL_USE_ID, ThinkingLevel, abilities_of, thinking_fields
+from kesoku_actors.llm.dialects import Declared
+from kesoku_actors.llm.dialects.claude import declare
 from kesoku_actors.llm.media import Media, block_of
 from kesoku_actors.llm.port import Request
 from kesoku_actors.llm.talk import Answered, Said, call_rows, parts_of, result_text, told
-from kesoku_actors.protocol import Message, Outcome, ToolSchema
+from kesoku_actors.protocol import Message, Outcome
 
 Block = dict[str, Any]
 
@@ -40,30 +42,39 @@ class ClaudeOptions:
 
 
 def make_body(
-    request: Request, options: ClaudeOptions, *, media: Mapping[str, Sequence[Media]] | None = None
+    request: Request,
+    options: ClaudeOptions,
+    *,
+    declared: Declared | None = None,
+    media: Mapping[str, Sequence[Media]] | None = None,
 ) -> dict[str, Any]:
-    """Return the body of a request; `media` are the attachments to be sent as such, by the id of their message."""
+    """Return the body of a request.
+
+    `declared` is what `declare` says of the request's tools, where that is known already; `media` are the attachments
+    to be sent as such, by the id of their message.
+    """
+    declared = declare(request.tools) if declared is None else declared
     limit = request.max_output_tokens or options.max_output_tokens or abilities_of(options.model).max_output_tokens
     body: dict[str, Any] = {
         "model": options.model,
         "max_tokens": limit,
-        "messages": make_messages(request, options, media or {}),
+        "messages": make_messages(request, options, declared, media or {}),
     }
     if request.system.strip():
         body["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHED}]
-    if request.tools:
-        body["tools"] = [_tool(schema) for schema in request.tools]
+    if declared.tools:
+        body["tools"] = list(declared.tools)
     body |= _thinking(options, limit)
     _mark(body["messages"])
     return body
 
 
 def make_messages(
-    request: Request, options: ClaudeOptions, media: Mapping[str, Sequence[Media]]
+    request: Request, options: ClaudeOptions, declared: Declared, media: Mapping[str, Sequence[Media]]
 ) -> list[dict[str, Any]]:
     """Return the messages of a request without breakpoints, in order."""
     parts = parts_of(request)
-    talk = _Talk(ids=_ids(request, options), options=options, media=media)
+    talk = _Talk(ids=_ids(request, options), options=options, declared=declared, media=media)
     for part in parts:
         match part:
             case Said():
@@ -73,10 +84,6 @@ def make_messages(
             case Answered():
                 talk.tell(part)
     return talk.messages
-
-
-def _tool(schema: ToolSchema) -> dict[str, Any]:
-    return {"name": schema.name, "description": schema.description, "input_schema": dict(schema.parameters)}
 
 
 def _thinking(options: ClaudeOptions, limit: int) -> dict[str, Any]:
@@ -123,6 +130,7 @@ class _Talk:
 
     ids: Mapping[str, str]
     options: ClaudeOptions
+    declared: Declared
     media: Mapping[str, Sequence[Media]]
     messages: list[dict[str, Any]] = field(factory=list)
 
@@ -156,15 +164,11 @@ class _Talk:
 
     def _made(self, answered: Answered) -> list[Block]:
         texts: list[Block] = [{"type": "text", "text": text} for text in answered.texts]
-        return texts + [
-            {
-                "type": "tool_use",
-                "id": self.ids[call.id],
-                "name": call.metadata["tool_name"],
-                "input": dict(call.metadata["tool_arguments"]),
-            }
-            for call in answered.calls
-        ]
+        return texts + [self._use(call) for call in answered.calls]
+
+    def _use(self, call: Message) -> Block:
+        name, arguments = self.declared.outward(call.metadata["tool_name"], call.metadata["tool_arguments"])
+        return {"type": "tool_use", "id": self.ids[call.id], "name": name, "input": dict(arguments)}
 
     def _native(self, answered: Answered) -> list[Block]:
         """Return the blocks this model itself said; none when they do not tell of the same calls as the rows."""
@@ -173,7 +177,7 @@ class _Talk:
         if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
             return []
         calls, uses = answered.calls, [block for block in content if block.get("type") == "tool_use"]
-        if [call.metadata["tool_name"] for call in calls] != [use.get("name") for use in uses]:
+        if [self._use(call)["name"] for call in calls] != [use.get("name") for use in uses]:
             return []
         ids = iter([self.ids[call.id] for call in calls])
         return [{**block, "id": next(ids)} if block.get("type") == "tool_use" else dict(block) for block in content]

@@ -27,7 +27,9 @@ TEXTS: Final = st.one_of(
 NAMES: Final = st.sampled_from(["date", "shell", "no such tool!", "näme", "x" * 200, ""])
 CALL_IDS: Final = st.sampled_from(["", "a", "toolu_01", "call 7", "é", "b" * 90, "toolu_00000"])
 ARGUMENTS: Final = st.dictionaries(
-    st.text(max_size=5), st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.text(max_size=5)), max_size=3
+    st.text(max_size=5).map("_{}".format),
+    st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.text(max_size=5)),
+    max_size=3,
 )
 
 
@@ -44,7 +46,10 @@ def requests(draw: st.DrawFn, providers: Mapping[tuple[str, str], Native]) -> Re
         number += 1
         return number
 
-    for kind in draw(st.lists(st.sampled_from(["said", "notice", "step", "results", "orphan"]), max_size=12)):
+    if draw(st.booleans()):
+        rows.append(said(following(), "Hello."))
+    kinds = ["said", "said", "notice", "step", "step", "step", "results", "results", "orphan"]
+    for kind in draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=14)):
         match kind:
             case "said":
                 rows.append(said(following(), draw(TEXTS), draw(st.sampled_from(["User", "Ann", "B\n: evil"]))))
@@ -54,7 +59,7 @@ def requests(draw: st.DrawFn, providers: Mapping[tuple[str, str], Native]) -> Re
                 made = _step(draw, following)
                 rows += made
                 owed += [row for row in made if row.type is Type.TOOL_CALL]
-                who = draw(st.sampled_from([*providers, *OTHERS, None]))
+                who = draw(st.sampled_from([*providers, *providers, *providers, *OTHERS, None]))
                 if who is not None:
                     native = providers[who](made) if who in providers else {"role": "assistant", "content": "foreign"}
                     ids = tuple(row.id for row in made)

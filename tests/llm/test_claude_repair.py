@@ -21,7 +21,7 @@ from ..wire.claude_server import MODEL, request_problems, shape_problems, text, 
 from .histories import requests
 
 LEVELS = st.sampled_from([None, "minimal", "high"])
-MODELS = st.sampled_from([MODEL, "claude-3-5-sonnet@20241022", "claude-opus-4-7"])
+MODELS = st.sampled_from([MODEL, MODEL, MODEL, "claude-3-5-sonnet@20241022", "claude-opus-4-7"])
 
 
 def native(rows: Sequence[Message]) -> Mapping[str, Any] | None:

@@ -34,7 +34,9 @@ class Claude:
     """Anthropic's models, through Vertex AI or by API key."""
 
     model_name: Text = "claude-3-5-sonnet@20241022"
-    auth_mode: AuthMode = "vertex"
+    """As Vertex AI writes it; for the API the `@` is a `-`, whichever of them is given."""
+    auth_mode: AuthMode | None = None
+    """`None`: by key where one is set, else through Vertex AI where a project is set."""
     api_key: Secret | None = field(default=None, repr=False)
     """Else ANTHROPIC_API_KEY."""
     project_id: Text | None = None
