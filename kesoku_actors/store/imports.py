@@ -4,7 +4,8 @@ Invariants:
 
 * ids are kept and none may be there already; numbers are given anew, in the order they had (M1, O1);
 * nothing imported is live: a turn that was open, and what waited, is `interrupted`, what was on its way to people is
-  `undeliverable`, both with the reason `imported`; every call has its result then (O4), and a job that ran is lost;
+  `undeliverable`, both with the reason `imported`; every call has its result then (O4), a job that ran is
+  lost, and a file that was on its way is late (M8);
 * external ids count as seen (M5), so that a platform that sends one again starts nothing.
 """
 
@@ -16,6 +17,7 @@ from kesoku_actors.errors import UsageError
 from kesoku_actors.protocol import Reason, SessionState, Status
 from kesoku_actors.store import queries
 from kesoku_actors.store.archive import SessionArchive, SessionHead
+from kesoku_actors.store.attachments import settle_as_late
 from kesoku_actors.store.jobs import tell_end
 from kesoku_actors.store.port import Ending, Imported, ImportSessions
 from kesoku_actors.store.rows import step_to_json, to_json
@@ -31,6 +33,10 @@ _INSERT_JOB: Final = "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?,
 _LOSE_JOBS: Final = (
     "UPDATE jobs SET state = 'told', ending = 'lost', ended = began, detail = 'imported'"
     " WHERE session_no = ? AND state = 'running'"
+)
+_EXPECTING: Final = (
+    "SELECT m.id FROM messages m WHERE m.session_no = ? AND EXISTS"
+    " (SELECT 1 FROM json_each(m.metadata, '$.attachments') WHERE value ->> '$.state' = 'expected') ORDER BY m.seq"
 )
 _INSERT_SUMMARY: Final = (
     "INSERT INTO summaries (id, session_no, level, first_root_seq, first_place, last_root_seq, last_place, content,"
@@ -149,6 +155,8 @@ def _settle(tx: Transaction, session: Session) -> tuple[int, int]:
         publish_results(tx, session, stored(tx, root_id), only_staged=False)
     for (call_id,) in tx.select("SELECT call_id FROM jobs WHERE session_no = ? AND state = 'over'", (session.no,)):
         tell_end(tx, session, call_id)
+    for (message_id,) in tx.select(_EXPECTING, (session.no,)):
+        settle_as_late(tx, stored(tx, message_id))
     waiting = [each.id for each in queries.waiting(tx.connection, session.no)]
     for message_id in [*(message.id for message in turn), *waiting]:
         end(tx, Ending(message_id=message_id, status=Status.INTERRUPTED, reason=Reason.IMPORTED), root)
