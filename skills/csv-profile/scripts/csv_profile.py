@@ -94,8 +94,8 @@ def kind_of(text: str) -> str:
 
 
 def short(text: str, length: int) -> str:
-    """Return `text` on one line, cut to `length`, safe inside a Markdown table."""
-    line = " ".join(text.split()).replace("|", "\\|")
+    """Return `text` on one line and cut to `length`, without signs that cannot be shown."""
+    line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
@@ -150,7 +150,7 @@ def report(path: Path, columns: list[Column], count: int, uneven: int) -> str:
         filled = f"{column.filled / count:.0%}" if count else "-"
         distinct = f"{len(column.values)}{'+' if column.overflow else ''}"
         cells = [short(column.name, 40), column.kind, filled, distinct, column.extent(), column.frequent()]
-        lines.append(f"| {' | '.join(cells)} |")
+        lines.append(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |")
     if uneven:
         lines += ["", f"Note: {uneven} rows have more or fewer cells than the header."]
     return "\n".join(lines)
@@ -183,7 +183,7 @@ def chart(column: Column) -> str:
         middle = x + step / 2
         parts += [
             f'<rect x="{x:.1f}" y="{300 - tall:.1f}" width="{step * 0.9:.1f}" height="{tall:.1f}" fill="#4878a8">'
-            f"<title>{escape(label)}: {times}</title></rect>",
+            f"<title>{escape(short(label, 60))}: {times}</title></rect>",
             f'<text x="{middle:.1f}" y="{295 - tall:.1f}" text-anchor="middle">{times}</text>',
             f'<text x="{middle:.1f}" y="315" text-anchor="end" transform="rotate(-45 {middle:.1f} 315)">'
             f"{escape(short(label, 14))}</text>",
