@@ -123,6 +123,8 @@ class Hands:
             case v.Notify(activity=activity, root_id=root_id):
                 changed = ActivityChanged(session_id=self.key.session_id, activity=activity, root_id=root_id)
                 parts.gateway.hint(changed, self.channel)
+            case v.EndCompaction():
+                pass
             case v.Finish():
                 raise AssertionError("the loop ends itself")
 

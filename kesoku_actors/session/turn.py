@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from kesoku_actors.errors import Fault
-from kesoku_actors.protocol import Activity, Reason
+from kesoku_actors.protocol import Activity, Reason, Stop
 from kesoku_actors.session import vocabulary as v
 from kesoku_actors.session.turn_batch import force, hear_tool, heed
 from kesoku_actors.session.turn_state import (
@@ -129,6 +129,8 @@ def step(state: State, event: v.Event) -> Transition:
     if ticket is not None and ticket != getattr(phase, "ticket", None):
         return state, ()
     after, effects = TRANSITIONS[type(phase), type(event)](state, phase, event)
+    if isinstance(event, v.StopRequested) and _is_stopped(phase, event.stop):
+        effects = (v.EndCompaction(), *effects)
     if after.session is state.session and (after.phase is phase or type(after.phase) is type(phase) is Inferring):
         return after, effects
     return after, (*_told(state, after), *effects)
@@ -137,7 +139,7 @@ def step(state: State, event: v.Event) -> Transition:
 def activity(state: State) -> tuple[Activity, str | None]:
     """Return what the session does, and in which turn, for surfaces."""
     phase = state.phase
-    turn = getattr(phase, "turn", None) or _claimed(phase)
+    turn = _running(phase)
     if turn is None:
         return Activity.IDLE, None
     stop = stop_of(state.session, turn) if state.session.stops else None
@@ -149,8 +151,15 @@ def activity(state: State) -> tuple[Activity, str | None]:
 _STOPPING: Final[Mapping[Reason, Activity]] = {Reason.CLEARED: Activity.CLEARING}
 
 
-def _claimed(phase: Phase) -> Turn | None:
-    return phase.next_turn if isinstance(phase, Committing) else None
+def _running(phase: Phase) -> Turn | None:
+    """Return the turn that runs, or will once its claim stands."""
+    turn: Turn | None = getattr(phase, "turn", None)
+    return turn or (phase.next_turn if isinstance(phase, Committing) else None)
+
+
+def _is_stopped(phase: Phase, stop: Stop) -> bool:
+    turn = _running(phase)
+    return turn is not None and not stop.done and turn.root_id in stop.covers
 
 
 def _told(before: State, after: State) -> tuple[v.Effect, ...]:

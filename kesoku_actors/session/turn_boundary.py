@@ -15,6 +15,7 @@ from attrs import evolve
 from kesoku_actors.protocol import BusyMode, Reason, Status
 from kesoku_actors.session import turn_words as words
 from kesoku_actors.session.turn_batch import take_up
+from kesoku_actors.session.turn_circles import end_circle, goes_in_circles
 from kesoku_actors.session.turn_commit import (
     begun,
     covered_endings,
@@ -117,8 +118,9 @@ def back_off(state: State, turn: Turn) -> Transition:
 def infer(state: State, turn: Turn) -> Transition:
     """Begin an inference with its prompt; what an earlier one had streamed is of no more use."""
     ticket = state.ticket + 1
-    phase = Prompting(turn=evolve(turn, text="") if turn.text else turn, ticket=ticket)
-    return enter(state, phase, ticket), (BuildPrompt(ticket, turn.root_id, turn.nudge),)
+    after = evolve(turn, text="", compact=False) if turn.text or turn.compact else turn
+    prompt = BuildPrompt(ticket, turn.root_id, turn.nudge, turn.compact)
+    return enter(state, Prompting(turn=after, ticket=ticket), ticket), (prompt,)
 
 
 def _shutting_down(state: State, _turn: Turn) -> bool:
@@ -164,6 +166,7 @@ BOUNDARY: Final[tuple[tuple[Callable[[State, Turn], bool], Callable[[State, Turn
     (_stale, end_stale),
     (_people_interrupt, pivot),
     (_calls_not_started, take_up),
+    (goes_in_circles, end_circle),
     (_over_budget, end_over_budget),
     (_people_steer, adopt),
     (_step_not_stored, store_step),

@@ -37,6 +37,7 @@ Hint = PersonSpoke | NoticeArrived | MessageWithdrawn | StopRequested | ModeSwit
 ToolNews = ToolStarted | ToolWaiting | ToolSettled
 
 NO_CALLS: Final[Mapping[str, CallState]] = MappingProxyType({})
+NO_QUESTIONS: Final[Mapping[str, str]] = MappingProxyType({})
 NO_MESSAGES: Final[Mapping[str, Waiting]] = MappingProxyType({})
 UNSTARTED: Final = frozenset({CallState.COMMITTED, CallState.WAITING})
 
@@ -57,6 +58,8 @@ class TurnLimits:
     """Turns in a row that no person asked for."""
     max_calls: int = 128
     """Calls of one step that run; each one beyond gets an error as its result."""
+    max_same_batches: int = 8
+    """Batches of equal calls with equal results in a row that end a turn."""
     max_known: int = 1024
     """Message ids remembered to tell a repeated hint; a forgotten one costs a refused commit, nothing else."""
 
@@ -101,6 +104,16 @@ class Turn:
     """How long to wait before the next inference."""
     nudge: bool = False
     """The last reply was empty: the next prompt asks for an answer (P3)."""
+    too_long: int = 0
+    """Inferences whose prompt the model refused as too long."""
+    compact: bool = False
+    """The last one was: the next prompt is to be compacted, once in a turn (P2)."""
+    asked: Mapping[str, str] = NO_QUESTIONS
+    """The calls whose batch is not published yet, each with what it asks for (`turn_circles`)."""
+    batch: tuple[tuple[str, str, str], ...] = ()
+    """The batch published last: what was asked for, the outcomes, the results."""
+    same_batches: int = 0
+    """How often in a row it was the same."""
     unread: bool = True
     """No inference has begun since it last took a message: no time budget ends it yet (B4)."""
     spent: bool = False

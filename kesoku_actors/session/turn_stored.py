@@ -13,6 +13,7 @@ from kesoku_actors.protocol import CallState
 from kesoku_actors.session import vocabulary as v
 from kesoku_actors.session.turn_batch import take_up
 from kesoku_actors.session.turn_boundary import judge
+from kesoku_actors.session.turn_circles import count_batch
 from kesoku_actors.session.turn_commit import hear, heard_since, open_calls, refused, registered, stands
 from kesoku_actors.session.turn_idle import rest
 from kesoku_actors.session.turn_state import (
@@ -46,6 +47,7 @@ def stand(state: State, phase: Committing, event: v.CommitStands) -> Transition:
         return rest(state)
     calls = open_calls(reply.open_calls, phase.meanwhile)
     left_s = state.limits.max_turn_s - reply.spent_s
+    turn = count_batch(turn, reply.rows)
     turn = evolve(turn, steps=reply.steps, calls=calls, spent=turn.spent or (claim is not None and left_s <= 0))
     untouched = all(each is CallState.COMMITTED for each in calls.values())
     go_on = judge if untouched and (not calls or starts_nothing(state, turn)) else take_up

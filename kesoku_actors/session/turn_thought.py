@@ -72,7 +72,10 @@ def replied(state: State, phase: Inferring, event: v.ModelFinished) -> Transitio
 
 
 def failed(state: State, phase: Inferring, event: v.ModelFailed) -> Transition:
-    """Try again later, or end the turn and say why. Without another model to fail over to only `RETRY` is retried."""
+    """Try again, or end the turn and say why. Without another model to fail over to only `RETRY` is retried later.
+
+    A prompt that was too long is compacted, once in a turn, and tried again at once; it is cut shorter each time.
+    """
     tries, inference_id = phase.turn.tries + 1, tag(state, phase.ticket)
     error = words.lost(
         inference_id,
@@ -84,6 +87,8 @@ def failed(state: State, phase: Inferring, event: v.ModelFailed) -> Transition:
         event.usage,
     )
     turn = evolve(phase.turn, ended=error, tries=tries, text=phase.text)
+    if event.remedy is Remedy.COMPACT and tries < state.limits.max_tries:
+        return judge(state, evolve(turn, too_long=turn.too_long + 1, compact=turn.too_long == 0))
     hopeless = _hopeless(state.limits, event, tries)
     if hopeless is None:
         return judge(state, evolve(turn, delay_s=_wait_s(state.limits, event, tries)))

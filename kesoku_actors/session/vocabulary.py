@@ -9,7 +9,7 @@ The worker feeds events, performs effects and decides nothing. Effect -> complet
 * `WithdrawTools` (not started) and `EndTools` (force) -> `ToolSettled` each; a call that had just started answers
   `ToolStarted` instead
 * `SetTimer` -> `TimerFired`; `SetBudget` -> `BudgetSpent`
-* `Notify` and `Finish` complete nothing
+* `EndCompaction`, `Notify` and `Finish` complete nothing
 
 An event with a ticket that is not outstanding is ignored; the others carry none. `PersonSpoke` and
 `NoticeArrived` are hints: an id heard before is ignored. What tools say is about a call, not a ticket: kept also
@@ -211,11 +211,15 @@ Event = (
 
 @frozen
 class BuildPrompt:
-    """Build the prompt of the running turn; `nudge` asks once more for an answer (P3)."""
+    """Build the prompt of the running turn; `nudge` asks once more for an answer (P3).
+
+    A compaction under way is waited for. `compact` asks for one, because the model refused the last prompt as too long.
+    """
 
     ticket: int
     root_id: str
     nudge: bool = False
+    compact: bool = False
 
 
 @frozen
@@ -283,6 +287,11 @@ class SetBudget:
 
 
 @frozen
+class EndCompaction:
+    """Cancel the session's compaction, if one is under way: a stop ends that too."""
+
+
+@frozen
 class Notify:
     """Tell the surfaces what the session does (hint)."""
 
@@ -307,6 +316,7 @@ Effect = (
     | EndTools
     | SetTimer
     | SetBudget
+    | EndCompaction
     | Notify
     | Finish
 )

@@ -266,6 +266,8 @@ class World:
                 if self.store.rooms[session].worker == worker.key.worker:
                     assert clean, "C10: a worker that was not fenced off gave up"
                     self.store.give_back(session, clean=clean)
+            case v.EndCompaction():
+                pass
             case v.Notify(activity=now, root_id=root):
                 self.shown[session] = now, root
             case v.SetBudget(root_id=root, seconds=seconds):
