@@ -10,6 +10,8 @@ from attrs import field, frozen
 from kesoku_actors.app.settings import Settings
 from kesoku_actors.errors import NotFound
 
+TERMINAL: Final = "terminal"
+"""The chatbot of every session begun on the command line; each session has a channel of its own."""
 _LONGEST_ID: Final = 64
 
 

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import trio
 
 from kesoku_actors.adapters.commands import session_line
-from kesoku_actors.app.chat_request import ChatRequest, SessionsRequest, TalkRequest
+from kesoku_actors.app.chat_request import TERMINAL, ChatRequest, SessionsRequest, TalkRequest
 from kesoku_actors.app.plan import reading_options
 from kesoku_actors.app.settings import Settings
 from kesoku_actors.clock import World
@@ -18,8 +18,6 @@ from kesoku_actors.errors import NotFound
 from kesoku_actors.protocol import Channel, SessionInfo, SessionState
 from kesoku_actors.store import Reader, open_reader
 
-TERMINAL = "terminal"
-"""The chatbot of every session begun on the command line; each session has a channel of its own."""
 LISTED = 50
 
 

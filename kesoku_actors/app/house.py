@@ -15,6 +15,7 @@
     |   |   |-- workers     dynamic
     |   |   `-- dispatcher
     |   |-- janitor     finishes clears
+    |   |-- search      indexes what was said, behind everything else
     |   `-- edges       one_for_one: adapters and servers
     `-- closing         asked first when the whole stops: the tools' time begins (C7)
 
@@ -39,6 +40,7 @@ from kesoku_actors.llm.gate import provider_actor
 from kesoku_actors.log import Logger
 from kesoku_actors.prompt import PromptLayers
 from kesoku_actors.protocol import Channel
+from kesoku_actors.search import LAST_S, Search, search_actor
 from kesoku_actors.session import (
     Brain,
     DispatcherParts,
@@ -106,6 +108,8 @@ class Plan:
     """Hears what every worker does, for the live check."""
     turn_log: TurnLogOptions | None = None
     """None: no turn log is kept."""
+    search: Search | None = None
+    """None: nothing is indexed."""
 
 
 @frozen(kw_only=True)
@@ -196,6 +200,7 @@ def build_house(plan: Plan) -> House:
             ChildSpec(id="gateway", start=broadcaster.run, fatal=HOPELESS),
             agents,
             ChildSpec(id="janitor", start=partial(janitor, parts=janitor_parts), fatal=HOPELESS),
+            *(() if plan.search is None else (_indexer(plan.search, gateway),)),
             SupervisorSpec(id="edges", children=tuple(plan.edges(gateway))),
         ),
     )
@@ -218,6 +223,11 @@ def build_house(plan: Plan) -> House:
         shutdown_s=plan.stop_s,
     )
     return House(spec=root, gateway=gateway, tools=tools, store=store)
+
+
+def _indexer(search: Search, gateway: Gateway) -> ChildSpec:
+    start = partial(search_actor, search=search, gateway=gateway)
+    return ChildSpec(id="search", start=start, shutdown_s=2 * LAST_S, fatal=HOPELESS)
 
 
 async def _close_tools(cell: Cell[None], *, tools: Tools) -> None:

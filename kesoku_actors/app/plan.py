@@ -12,6 +12,7 @@ import trio
 
 from kesoku_actors.actors import Cell, ChildSpec
 from kesoku_actors.app.house import EdgesFor, Plan
+from kesoku_actors.app.search import add_search_tool, search_over
 from kesoku_actors.app.sections import Shell
 from kesoku_actors.app.settings import Settings
 from kesoku_actors.app.skills import add_skill_tools, skill_layer, skill_shelf
@@ -53,8 +54,11 @@ def plan_run(
     """Return the plan of a run in which `provider` answers everywhere."""
     brain = Brain(provider=provider, gate=ProviderGate.of(provider))
     agent, shelf = settings.agent, skill_shelf(settings)
+    store, registry = store_options(settings, log, probe), tool_registry(settings, shelf)
+    search = search_over(store, log)
+    add_search_tool(search, registry)
     return Plan(
-        store=store_options(settings, log, probe),
+        store=store,
         sessions_dir=settings.workspace.sessions_dir,
         folders=SessionFolders(sessions_dir=settings.workspace.sessions_dir),
         probe=probe,
@@ -62,7 +66,7 @@ def plan_run(
         log=log,
         brains=(brain,),
         brain_for=lambda _channel: brain,
-        registry=tool_registry(settings, shelf),
+        registry=registry,
         layers=prompt_layers(settings, shelf),
         limits=TurnLimits(max_steps=agent.max_steps, max_turn_s=agent.max_turn_seconds),
         tool_options=ToolOptions(
@@ -77,6 +81,7 @@ def plan_run(
         edges=edges,
         provider_children=provider_children(provider),
         turn_log=turn_log_options(settings),
+        search=search,
     )
 
 

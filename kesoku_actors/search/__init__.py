@@ -6,7 +6,7 @@
 * `index`: the file with FTS5; `query`: what a person types; `excerpt`: what is shown of a message; the last two pure
 """
 
-from kesoku_actors.search.actor import search_actor
+from kesoku_actors.search.actor import LAST_S, search_actor
 from kesoku_actors.search.excerpt import Excerpt, excerpt
 from kesoku_actors.search.index import EVERYWHERE, IndexUnusable, Scope
 from kesoku_actors.search.search import Hit, Search
@@ -14,6 +14,7 @@ from kesoku_actors.search.tool import search_tool
 
 __all__ = [
     "EVERYWHERE",
+    "LAST_S",
     "Excerpt",
     "Hit",
     "IndexUnusable",
