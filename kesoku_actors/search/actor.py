@@ -1,14 +1,13 @@
 """The indexer: an actor that brings the index to where the store is, behind everything else.
 
 It hears of changes as any listener does, and takes them for a hint: what to index it reads from the store, beginning
-at the index's own cursor. So it may fail, lag or be restarted at any time. A chat that is over before `quiet_s` never
-touches the index; only what was deleted is taken out of it before the end.
+at the index's own cursor. So it may fail, lag or be restarted at any time. A chat that is over before `Search.quiet_s`
+never touches the index; only what was deleted is taken out of it before the end.
 """
 
 from __future__ import annotations
 
 from contextlib import aclosing
-from functools import partial
 from typing import Final
 
 import trio
@@ -21,8 +20,6 @@ from kesoku_actors.search.index import IndexUnusable
 from kesoku_actors.search.search import Search
 from kesoku_actors.store import StoreBusy
 
-QUIET_S: Final = 1.0
-"""How long changes are gathered: who streams an answer is not slowed down by every word of it."""
 AGAIN_S: Final = 60.0
 """How long an index that cannot be written is left alone."""
 LAST_S: Final = 5.0
@@ -37,7 +34,7 @@ class _News:
     has_deletions: bool = False
 
 
-async def search_actor(cell: Cell[None], *, search: Search, gateway: Gateway, quiet_s: float = QUIET_S) -> None:
+async def search_actor(cell: Cell[None], *, search: Search, gateway: Gateway) -> None:
     """Keep the index up to date until stopped."""
     news = _News()
     news.bell.set()  # an earlier life may have left something
@@ -45,7 +42,7 @@ async def search_actor(cell: Cell[None], *, search: Search, gateway: Gateway, qu
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(_hear, events, news)
-                nursery.start_soon(partial(_work, search, news, quiet_s=quiet_s))
+                nursery.start_soon(_work, search, news)
                 cell.started()
                 await cell.stopping.wait()
                 nursery.cancel_scope.cancel()
@@ -63,9 +60,9 @@ async def _hear(events: Listening, news: _News) -> None:
         news.bell.set()
 
 
-async def _work(search: Search, news: _News, *, quiet_s: float) -> None:
+async def _work(search: Search, news: _News) -> None:
     await news.bell.wait()
-    await trio.sleep(quiet_s)
+    await trio.sleep(search.quiet_s)
     is_checked = False
     while True:
         try:
@@ -74,7 +71,7 @@ async def _work(search: Search, news: _News, *, quiet_s: float) -> None:
                 is_checked = True
         except IndexUnusable as error:
             search.unusable(error)
-        await trio.sleep(quiet_s if await _bring_up(search, news) else AGAIN_S)
+        await trio.sleep(search.quiet_s if await _bring_up(search, news) else AGAIN_S)
         await news.bell.wait()
 
 

@@ -53,6 +53,8 @@ class Search:
     log: Logger
     pause_s: float = 0.01
     """Between two batches: others want the processor too."""
+    quiet_s: float = 1.0
+    """How long the indexer gathers changes: who streams an answer is not slowed down by every word of it."""
     _index: Index | None = field(default=None, init=False)
     _one: trio.Lock = field(factory=trio.Lock, init=False)
     _is_told: bool = field(default=False, init=False)
