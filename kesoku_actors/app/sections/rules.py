@@ -90,7 +90,8 @@ def _module(value: str) -> str | None:
 def _text_of_lines(value: str) -> str | None:
     if not value.strip():
         return "must not be empty"
-    return None if value.replace("\n", " ").isprintable() else "must not hold control characters but line breaks"
+    plain = value.replace("\n", " ").replace("\t", " ")
+    return None if plain.isprintable() else "must not hold control characters but line breaks and tabs"
 
 
 def _zone(value: str) -> str | None:
