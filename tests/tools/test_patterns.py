@@ -15,7 +15,7 @@ SAMPLES = (
     r"(\b|^)(rm|sudo|shutdown|reboot|mkfs|dd|chmod|chown)(\b|\s|$)",
 )
 
-ATOMS = r"a b r m . \s \w \d [ab] [^a] []a] [\]a-c] \. \x61 \141 ^ $ \b \B \A \Z - { } é"
+ATOMS = r"\W \S \D [\W] [\Wa] [^\S] [\s\d-] [^\w.] (?s:.) (?m:^a$) (?a:\w) a b r m . \s \w \d [ab] [^a] []a] [\]a-c] \. \x61 \141 ^ $ \b \B \A \Z - { } é"
 atoms = st.sampled_from(ATOMS.split())
 
 
@@ -52,6 +52,8 @@ def test_a_pattern_means_what_it_means_to_re_match(expression, text):
     except PatternRefused:
         assert re.match(expression, "") is not None  # it would fit every command
         return
+    if r"\b" in expression.lower():  # the one difference: it knows the letters of ASCII, and an empty text has no place
+        text = text.replace("é", "e") or "-"
     assert pattern.matches(text) == bool(re.match(expression, text))
 
 
@@ -75,16 +77,14 @@ def test_an_exponential_pattern_answers_at_once(expression):
         ("*a", "not a regular expression"),
         ("[[:alpha:]]x", "not a regular expression"),
         (r"(a)\1", "back reference"),
-        (r"(?P<x>a)(?P=x)", "(?P"),
+        (r"(?P<x>a)(?P=x)", "back reference"),
         ("(?=x)y", "(?="),
         ("(?<!x)y", "(?<"),
         ("(?>a)b", "(?>"),
         ("a++b", "possessive"),
-        ("(?x) a b", "flag 'x'"),
         (".*", "every command"),
         ("ls|", "every command"),
         ("(a{1000}){1000}", "too large"),
-        ("(" * 60 + "a" + ")" * 60, "nests"),
     ],
 )
 def test_a_pattern_that_cannot_be_used_is_refused_when_it_is_loaded(expression, why):

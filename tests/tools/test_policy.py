@@ -234,7 +234,7 @@ def test_a_forbidden_pattern_refuses_what_the_allowlist_allows():
         'echo "rm x" | sh',
         "$(echo rm) x",
         "true && `printf rm` x",
-        "echo a 'rm x' | /bin/bash -s; true",
+        "echo 'rm x' | /bin/bash -s; true",
         "printf 'rm x' |& dash",
         "find . -delete",
         "find . -execdir env rm x +",
@@ -290,7 +290,7 @@ def test_a_blocklist_finds_a_blocked_program_wherever_one_may_be_named(command):
         "sh -c 'ls dir/*'",
         "./*.sh",
         "sed -e 's/a/rm/' f",
-        "sed 's/rm /x/e;p' f",
+        "echo a 'rm x' | /bin/bash -s; true",
         "split --filter='gzip -c' f",
         "tar -cf rm.tar rm",
         "echo failed >&2",
@@ -420,7 +420,9 @@ def test_a_long_command_is_judged_in_time_that_grows_no_faster_than_it(command):
 
 def test_what_hides_behind_very_many_words_is_found_or_the_command_is_refused():
     refusal(blocklist, "env " * 5_000 + "rm")
-    refusal(blocklist, "env " + " ".join(map(str, range(9_000))) + " rm x")
+    refusal(blocklist, "env " + "A=1 " * 9_000 + "rm x")
+    refusal(blocklist, "$(" * 40 + "rm x" + ")" * 40)
+    refusal(blocklist, "sudo " * 5 + "rm x")
     refusal(blocklist, "echo a; " * 5_000 + "rm")
     assert "characters" in refusal(blocklist, "echo " + "a" * 100_000)
 

@@ -1,65 +1,63 @@
-"""Patterns that match in time linear in the text, whatever they are. Pure.
+r"""Patterns that match in time linear in the text, whatever they are. Pure (T2, C06).
 
-A pattern means what it means to Python's `re.match`: whether some beginning of the text fits. Only the search for it is
-another one: all ways are followed side by side, so that `^(a+)+$` costs no more than `a+` (T2). Each single character
-class and each assertion is still read by `re` itself. What cannot be followed side by side (back references, look
-around, conditions, atomic groups) is refused when the pattern is loaded, as is an empty pattern, which would fit all.
+A pattern is written as for Python and means what it means to `re.match`: whether some beginning of the text fits. It is
+matched by RE2, which never goes back, so that `^(a+)+$` costs no more than `a+`. The two do not write everything alike,
+so the pattern is read by Python and written out again for RE2. What RE2 cannot do (back references, look around,
+conditions, atomic groups) is refused when the pattern is loaded, as is an empty pattern, which would fit all.
+
+One thing differs: what is a letter to `\b` and `\B` are those of ASCII.
 """
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Sequence
+from re import _constants as code  # type: ignore[attr-defined]  # not public, and the same since Python 3.11
+from re import _parser as reader  # type: ignore[attr-defined]
+from typing import Any, Final, Protocol
 
-from attrs import define, field, frozen
+from attrs import field, frozen
 
 from kesoku_actors.errors import ConfigError
 
-_LARGEST: Final = 1_000
-"""Instructions of one pattern; counted repetitions are written out."""
-_DEEPEST: Final = 50
-_REMEMBERED: Final = 10_000
-_BEGINNING: Final = frozenset({0})
-_FLAGS: Final = {"a": re.ASCII, "i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "u": re.UNICODE}
-_ESCAPE: Final = re.compile(
-    r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|0[0-7]{0,2}|[0-3][0-7]{2}|.)", re.S
-)
-_CLASS: Final = re.compile(r"\[\^?\]?(?:\\.|[^\\\]])*\]", re.S)
-_COUNT: Final = re.compile(r"\{(\d*)(,?)(\d*)\}")
-_GROUP: Final = re.compile(r"\((?:\?:|\?P<\w+>|(?=[^?]))")
-_FLAGGED_GROUP: Final = re.compile(r"\(\?([a-zA-Z]*)(?:-([a-zA-Z]+))?:")
-_COMMENT: Final = re.compile(r"\(\?#[^)]*\)")
-_GLOBAL_FLAGS: Final = re.compile(r"\(\?([a-zA-Z]+)\)")
-_ASSERTIONS: Final = frozenset({"^", "$", r"\A", r"\Z", r"\b", r"\B"})
+_LARGEST: Final = 2**20
+"""Bytes that RE2 may take for one pattern."""
+_SPACE: Final = r"\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}"
+_WORD: Final = r"\p{L}\p{N}_"
+_CATEGORIES: Final = {
+    code.CATEGORY_DIGIT: (r"\p{Nd}", "0-9"),
+    code.CATEGORY_SPACE: (_SPACE, r"\t-\r\x20"),
+    code.CATEGORY_WORD: (_WORD, "0-9A-Za-z_"),
+}
+"""What a class of characters has, in Unicode and in ASCII."""
+_WITHOUT: Final = {
+    code.CATEGORY_NOT_DIGIT: code.CATEGORY_DIGIT,
+    code.CATEGORY_NOT_SPACE: code.CATEGORY_SPACE,
+    code.CATEGORY_NOT_WORD: code.CATEGORY_WORD,
+}
+_PLACES: Final = {
+    code.AT_BEGINNING_STRING: r"\A",
+    code.AT_BOUNDARY: r"\b",
+    code.AT_END_STRING: r"\z",
+    code.AT_NON_BOUNDARY: r"\B",
+}
+_REFUSED: Final = {
+    code.ASSERT: "'(?=' or '(?<='",
+    code.ASSERT_NOT: "'(?!' or '(?<!'",
+    code.ATOMIC_GROUP: "'(?>'",
+    code.GROUPREF: "a back reference",
+    code.GROUPREF_EXISTS: "a condition '(?('",
+    code.POSSESSIVE_REPEAT: "a possessive repetition",
+}
 
 
 class PatternRefused(ConfigError):
     """A pattern cannot be used; the text names it and says why."""
 
 
-@frozen
-class _Take:
-    """One character that fits, or none at all where `width` is 0: an assertion."""
-
-    atom: re.Pattern[str]
-    width: int
-
-
-@frozen
-class _Fork:
-    """Both ways, as distances from here."""
-
-    first: int
-    second: int
-
-
-_Instruction = _Take | _Fork
-_Program = tuple[_Instruction, ...]
-_Known = dict[tuple[frozenset[int], str, str, bool], frozenset[int] | None]
-"""Where the ways lead that wait between two characters, the second of which is the last one or not. No class and no
-assertion sees more of a text than this, so what was found out once holds for every text."""
+class _Matcher(Protocol):
+    def match(self, text: str) -> object | None: ...
 
 
 @frozen
@@ -67,52 +65,20 @@ class Pattern:
     """A pattern that was loaded."""
 
     text: str
-    _program: _Program = field(repr=False)
+    message: str | None = None
+    """What is said where it refuses a command, in place of the pattern itself."""
+    _matcher: _Matcher = field(repr=False, eq=False, kw_only=True)
+    _ends_before_newline: bool = field(repr=False, eq=False, kw_only=True)
+    """Whether it has a `$`, which also stands before a line break that ends the text."""
 
     def matches(self, *texts: str) -> bool:
         """Whether some beginning of one of `texts` fits, as `re.match` would say."""
-        known: _Known = {}
-        return any(self._fits(text, known) for text in texts)
+        return any(self._fits(text) for text in texts)
 
-    def _fits(self, text: str, known: _Known) -> bool:
-        waiting: frozenset[int] = _BEGINNING
-        before = ""
-        for index in range(len(text) + 1):
-            here = text[index : index + 1]
-            seen_by_all = (waiting, before, here, index == len(text) - 1)
-            if seen_by_all in known:
-                after = known[seen_by_all]
-            else:
-                after = self._follow(waiting, text, index)
-                if len(known) < _REMEMBERED:
-                    known[seen_by_all] = after
-            if after is None or not after:
-                return after is None
-            waiting, before = after, here
-        return False
-
-    def _follow(self, waiting: frozenset[int], text: str, index: int) -> frozenset[int] | None:
-        """Follow every way that waits before the character at `index` past it; none when one is at its end."""
-        end = len(self._program)
-        taking: set[int] = set()
-        seen: set[int] = set()
-        pending = list(waiting)
-        while pending:
-            at = pending.pop()
-            if at == end:
-                return None
-            if at in seen:
-                continue
-            seen.add(at)
-            match self._program[at]:
-                case _Fork(first, second):
-                    pending += (at + first, at + second)
-                case _Take(atom, width) if atom.match(text, index) is not None:
-                    if width:
-                        taking.add(at + 1)
-                    else:
-                        pending.append(at + 1)
-        return frozenset(taking)
+    def _fits(self, text: str) -> bool:
+        if self._matcher.match(text) is not None:
+            return True
+        return self._ends_before_newline and text[-1:] == "\n" and self._matcher.match(text[:-1]) is not None
 
 
 def compile_patterns(patterns: Iterable[str | Pattern]) -> tuple[Pattern, ...]:
@@ -129,133 +95,117 @@ def compile_patterns(patterns: Iterable[str | Pattern]) -> tuple[Pattern, ...]:
     return tuple(loaded)
 
 
-def load(text: str) -> Pattern:
+def load(text: str, message: str | None = None) -> Pattern:
     """Return the pattern `text`. Raises `PatternRefused`."""
     if not text:
         raise PatternRefused("an empty pattern would fit every command; take it out")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # what `re` only warns of means something else in the next Python
-            re.compile(text)
-        program = _Reader(text).program()
+            judge = re.compile(text)
+            tree = reader.parse(text)
+            writer = _Writer(text)
+            written = writer.sequence(tree, tree.state.flags)
     except (re.error, RecursionError, OverflowError, Warning) as problem:
         raise PatternRefused(f"the pattern {text!r} is not a regular expression: {problem}") from problem
-    pattern = Pattern(text, program)
-    if pattern.matches("") and pattern.matches("\0"):
+    if judge.match("") and judge.match("\0"):
         raise PatternRefused(
             f"the pattern {text!r} fits an empty beginning, so every command; if that is meant, say .+"
         )
-    return pattern
+    return Pattern(text, message, matcher=_compiled(text, written), ends_before_newline=writer.has_end)
 
 
-@define
-class _Reader:
-    """Reads a pattern that `re` has found well formed."""
+def _compiled(text: str, written: str) -> _Matcher:
+    import re2  # type: ignore[import-untyped]  # it has no types of its own
 
-    _text: str
-    _at: int = 0
-    _depth: int = 0
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True
+    options.max_mem = _LARGEST
+    try:
+        matcher: _Matcher = re2.compile(written, options=options)
+    except re2.error as problem:
+        raise PatternRefused(f"the pattern {text!r} is too large once its repetitions are written out") from problem
+    return matcher
 
-    def program(self) -> _Program:
-        flags = re.NOFLAG
-        if (match := _GLOBAL_FLAGS.match(self._text)) is not None:
-            flags = self._flags(flags, match[1], "")
-            self._at = match.end()
-        return self._alternatives(flags)
 
-    def _refuse(self, what: str) -> PatternRefused:
-        return PatternRefused(f"the pattern {self._text!r} uses {what}, which cannot be matched in linear time")
+class _Writer:
+    """Writes what `re` has read for RE2."""
 
-    def _flags(self, flags: re.RegexFlag, on: str, off: str) -> re.RegexFlag:
-        for letter in on + off:
-            if letter not in _FLAGS:
-                raise self._refuse(f"the flag {letter!r}")
-        for letter in on:
-            # ASCII and UNICODE exclude each other: the later one holds.
-            flags = flags & ~(re.ASCII | re.UNICODE) if letter in "au" else flags
-            flags |= _FLAGS[letter]
-        for letter in off:
-            flags &= ~_FLAGS[letter]
-        return flags
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.has_end = False
 
-    def _alternatives(self, flags: re.RegexFlag) -> _Program:
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            raise PatternRefused(f"the pattern {self._text!r} nests more than {_DEEPEST} groups")
-        program = self._sequence(flags)
-        while self._text.startswith("|", self._at):
-            self._at += 1
-            other = self._sequence(flags)
-            # The first way jumps over the second one: a fork with both ways the same.
-            jump = len(other) + 1
-            program = (_Fork(1, len(program) + 2), *program, _Fork(jump, jump), *other)
-        self._depth -= 1
-        return program
+    def sequence(self, items: Iterable[tuple[Any, Any]], flags: int) -> str:
+        return "".join(self._item(kind, value, flags) for kind, value in items)
 
-    def _sequence(self, flags: re.RegexFlag) -> _Program:
-        program: list[_Instruction] = []
-        while self._at < len(self._text) and self._text[self._at] not in "|)":
-            if (comment := _COMMENT.match(self._text, self._at)) is not None:
-                self._at = comment.end()
-                continue
-            program += self._repeated(self._item(flags))
-            if len(program) > _LARGEST:
-                raise PatternRefused(f"the pattern {self._text!r} is too large once its repetitions are written out")
-        return tuple(program)
-
-    def _item(self, flags: re.RegexFlag) -> _Program:
-        match self._text[self._at]:
-            case "(":
-                return self._group(flags)
-            case "[":
-                return self._atom(_CLASS, flags)
-            case "\\":
-                if self._text[self._at + 1] in "123456789" and not re.match(r"\\[1-3][0-7]{2}", self._text[self._at :]):
-                    raise self._refuse("a back reference")
-                return self._atom(_ESCAPE, flags)
+    def _item(self, kind: Any, value: Any, flags: int) -> str:
+        if kind in _REFUSED:
+            raise PatternRefused(
+                f"the pattern {self._text!r} uses {_REFUSED[kind]}, which cannot be matched in linear time"
+            )
+        match kind:
+            case code.LITERAL:
+                return _folded(_character(value), flags)
+            case code.NOT_LITERAL:
+                return _folded(f"[^{_character(value)}]", flags)
+            case code.ANY:
+                return "(?s:.)" if flags & re.DOTALL else r"[^\n]"
+            case code.AT:
+                return self._place(value, flags)
+            case code.IN:
+                return _folded(self._class(value, flags), flags)
+            case code.BRANCH:
+                return f"(?:{'|'.join(self.sequence(branch, flags) for branch in value[1])})"
+            case code.SUBPATTERN:
+                _group, on, off, inner = value
+                flags = flags & ~(re.ASCII | re.UNICODE) if on & (re.ASCII | re.UNICODE) else flags
+                return f"(?:{self.sequence(inner, (flags | on) & ~off)})"
+            case code.MAX_REPEAT | code.MIN_REPEAT:  # greedy or not: another order of trying, the same answer
+                least, most, inner = value
+                bound = "" if most is code.MAXREPEAT else most
+                return f"(?:{self.sequence(inner, flags)}){{{least},{bound}}}"
             case _:
-                return self._atom(re.compile(".", re.S), flags)
+                raise PatternRefused(f"the pattern {self._text!r} uses {kind}, which is not known here")
 
-    def _atom(self, extent: re.Pattern[str], flags: re.RegexFlag) -> _Program:
-        match = extent.match(self._text, self._at)
-        assert match is not None
-        self._at = match.end()
-        written = match[0] if match[0] not in "{}]" else "\\" + match[0]
-        return (_Take(re.compile(written, flags), 0 if match[0] in _ASSERTIONS else 1),)
+    def _place(self, value: Any, flags: int) -> str:
+        if value is code.AT_BEGINNING:
+            return "(?m:^)" if flags & re.MULTILINE else r"\A"
+        if value is code.AT_END:
+            if flags & re.MULTILINE:
+                return "(?m:$)"
+            self.has_end = True
+            return r"\z"
+        return _PLACES[value]
 
-    def _group(self, flags: re.RegexFlag) -> _Program:
-        if (match := _FLAGGED_GROUP.match(self._text, self._at)) is not None:
-            flags = self._flags(flags, match[1], match[2] or "")
-        elif (match := _GROUP.match(self._text, self._at)) is None:
-            raise self._refuse(f"'{self._text[self._at : self._at + 3]}'")
-        self._at = match.end()
-        program = self._alternatives(flags)
-        self._at += 1
-        return program
+    def _class(self, items: Sequence[tuple[Any, Any]], flags: int) -> str:
+        is_negated = items[0][0] is code.NEGATE
+        inside: list[str] = []
+        beside: list[str] = []
+        for kind, value in items[1:] if is_negated else items:
+            match kind:
+                case code.LITERAL:
+                    inside.append(_character(value))
+                case code.RANGE:
+                    inside.append(f"{_character(value[0])}-{_character(value[1])}")
+                case code.CATEGORY if value in _CATEGORIES:
+                    inside.append(_CATEGORIES[value][bool(flags & re.ASCII)])
+                case _:
+                    beside.append(_CATEGORIES[_WITHOUT[value]][bool(flags & re.ASCII)])
+        if not beside:
+            return f"[{'^' if is_negated else ''}{''.join(inside)}]"
+        # What is in none of several sets, some of which are the rest of another one, RE2 cannot write.
+        if is_negated and (inside or len(beside) > 1):
+            raise PatternRefused(f"the pattern {self._text!r} has a class [^...] of a class; write what it is to have")
+        if is_negated:
+            return f"[{beside[0]}]"
+        sets = [f"[{''.join(inside)}]"] if inside else []
+        return f"(?:{'|'.join([*sets, *(f'[^{each}]' for each in beside)])})"
 
-    def _repeated(self, body: _Program) -> _Program:
-        """Repeat `body` as the quantifier behind it says."""
-        least, most = 1, 1
-        quantifier = self._text[self._at : self._at + 1]
-        if quantifier and quantifier in "*+?":
-            least, most = {"*": (0, -1), "+": (1, -1), "?": (0, 1)}[quantifier]
-            self._at += 1
-        elif (count := _COUNT.match(self._text, self._at)) is not None and (count[1] or count[3] or count[2]):
-            least = int(count[1] or 0)
-            most = (int(count[3]) if count[3] else -1) if count[2] else least
-            self._at = count.end()
-        else:
-            return body
-        if self._text.startswith("+", self._at):
-            raise self._refuse("a possessive repetition")
-        if self._text.startswith("?", self._at):
-            self._at += 1  # lazy: another order of trying, the same answer
-        if max(least, most) * len(body) > _LARGEST:
-            raise PatternRefused(f"the pattern {self._text!r} is too large once its repetitions are written out")
-        if most < 0:
-            loop = (_Fork(1, len(body) + 2), *body, _Fork(-len(body) - 1, -len(body) - 1))
-            return body * least + loop
-        optional: _Program = ()
-        for _ in range(most - least):
-            optional = (_Fork(1, len(body) + len(optional) + 1), *body, *optional)
-        return body * least + optional
+
+def _character(number: int) -> str:
+    return rf"\x{{{number:x}}}"
+
+
+def _folded(written: str, flags: int) -> str:
+    return f"(?i:{written})" if flags & re.IGNORECASE else written

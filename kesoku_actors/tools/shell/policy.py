@@ -1,34 +1,36 @@
 """Whether a command may run, and how. Pure (T2).
 
 `allowlist`: the command is one simple command, written plainly (see `words`); as `name argument ...` it must match an
-allowed pattern from its start, and exactly these words run, without a shell.
+allowed pattern from its start, and so must every command that it runs in turn (see `readings`), unless a pattern speaks
+of all its arguments. Exactly the words that were checked run, without a shell.
 
-`blocklist`: guard rails, not a boundary. Every place of the command where a program may be named is matched (see
-`readings`), and the command as a whole; one match refuses it. Whatever passes runs as it was given.
+`blocklist`: guard rails, not a boundary. Every command that shows (see `readings`) is matched, and the text as a whole;
+one match refuses it. What is run and cannot be known is refused too, unless a sandbox holds it. Whatever passes runs as
+it was given.
 
-`forbidden_patterns` refuse in both modes, before the others. Patterns match from the start, as with `re.match`.
+`forbidden_patterns` refuse in both modes, before the others. Patterns match from the start, as with `re.match`; where
+one refuses, the model reads the pattern's own message, if it has one.
 """
 
 from __future__ import annotations
 
 import os.path
 import re
+import unicodedata
 from enum import StrEnum
 from typing import Final
 
 from attrs import field, frozen
 
 from kesoku_actors.tools.shell.patterns import Pattern, compile_patterns
-from kesoku_actors.tools.shell.readings import readings
-from kesoku_actors.tools.shell.words import NotPlain, plain_words
+from kesoku_actors.tools.shell.readings import Readings, readings
+from kesoku_actors.tools.shell.words import NotPlain, named, plain_words
 
 COMMAND_CHARS: Final = 65_536
 """A longer command is refused: matching is linear in it."""
-READ_CHARS: Final = 4 * COMMAND_CHARS
-"""A command whose readings are longer together is refused: each pattern goes through all of them."""
-
 DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
+_TOO_MUCH: Final = "it may run programs in more places than are looked at; make it shorter"
 _ESCAPED: Final = re.compile(r"\\.")
 _NAME: Final = re.compile(r"[A-Za-z0-9_+-]{2,}")
 
@@ -101,28 +103,69 @@ def _judge_allowed(policy: ShellPolicy, command: str) -> Run | Refused:
     # What is written as its last part must be what that name means: another folder may hold anything.
     if folder and folder not in policy.search_path:
         return Refused(reason=f"programs are named without a path here: {name}, not {words[0]}")
+    read = readings(command)
+    if read.is_too_much:
+        return Refused(reason=_TOO_MUCH)
     written = " ".join((name, *words[1:]))
-    if forbidden := first_match(policy.forbidden_patterns, (written, command)):
-        return Refused(reason=f"it is forbidden by the pattern {forbidden.text}")
-    if not first_match(policy.allowlist_patterns, (written,)):
+    inner = tuple(text for each in read.commands if (text := " ".join(each)) != written)
+    if forbidden := first_match(policy.forbidden_patterns, (written, command, *inner)):
+        return Refused(reason=_told(forbidden, f"it is forbidden by the pattern {forbidden.text}"))
+    if (allowing := first_match(policy.allowlist_patterns, (written,))) is None:
         allowed = "  ".join(pattern.text for pattern in policy.allowlist_patterns) or "nothing"
         return Refused(reason=f"{name!r} so called is not in the allowlist; allowed is {allowed}")
+    # A pattern that fits with one more argument too has not looked at all of them: what they run is asked for as well.
+    if any(pattern.matches(written) and not pattern.matches(f"{written} x") for pattern in policy.allowlist_patterns):
+        return Run(argv=words)
+    if read.hidden:
+        return Refused(reason=f"{allowing.text} allows it, but nobody can tell {read.hidden[0]}")
+    for each in inner:
+        if not first_match(policy.allowlist_patterns, (each,)):
+            return Refused(reason=f"it runs {each!r}, which is not in the allowlist")
     return Run(argv=words)
 
 
 def _judge_blocked(policy: ShellPolicy, command: str) -> Run | Refused:
     patterns = (*policy.forbidden_patterns, *policy.blocklist_patterns)
-    read = (command.strip(), *readings(command, _names_in(patterns)))
-    if sum(map(len, read)) > READ_CHARS:
-        return Refused(reason="it may name programs in more places than are looked at; make it shorter")
-    if blocked := first_match(patterns, read):
-        return Refused(reason=f"it is blocked by the pattern {blocked.text}")
+    if refused := _unseen(command, readings(command, _names_in(patterns)), policy):
+        return refused
     if policy.runs_a_shell:
         return Run(argv=("/bin/sh", "-c", command))
     try:
         return Run(argv=plain_words(command))
     except NotPlain as problem:
         return Refused(reason=f"there is no shell here (use_shell is off): {problem}")
+
+
+def _unseen(command: str, read: Readings, policy: ShellPolicy) -> Refused | None:
+    """Why a command is refused that no allowlist has to allow."""
+    if read.is_too_much:
+        return Refused(reason=_TOO_MUCH)
+    for name, *_ in read.commands:
+        if (character := next((each for each in name if _deceives(each)), None)) is not None:
+            return Refused(reason=f"the program's name {name!r} has the character {named(character)}, which deceives")
+    texts = (command.strip(), *(" ".join(each) for each in read.commands))
+    if forbidden := first_match(policy.forbidden_patterns, texts):
+        return Refused(reason=_told(forbidden, f"it is forbidden by the pattern {forbidden.text}"))
+    if blocked := first_match(policy.blocklist_patterns, texts):
+        return Refused(reason=_told(blocked, f"it is blocked by the pattern {blocked.text}"))
+    if read.hidden and not policy.sandboxed and (policy.blocklist_patterns or policy.forbidden_patterns):
+        return Refused(
+            reason=f"nobody can tell {read.hidden[0]} before it runs, and there is no sandbox; write it out, as it is "
+            "to be run"
+        )
+    return None
+
+
+def _deceives(character: str) -> bool:
+    """Whether it is not seen, or looks like a plain letter and is none."""
+    if character.isascii():
+        return not character.isprintable() and character not in "\n\t"
+    return unicodedata.category(character)[0] in "CZ" or unicodedata.normalize("NFKC", character) != character
+
+
+def _told(pattern: Pattern, otherwise: str) -> str:
+    """What a person wants to be said where this pattern refuses."""
+    return pattern.message or otherwise
 
 
 def _names_in(patterns: tuple[Pattern, ...]) -> frozenset[str]:

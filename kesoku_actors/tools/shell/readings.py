@@ -1,172 +1,199 @@
-"""Every simple command that a shell might find in a text, as far as it shows without running it. Pure.
+"""Every command that a script runs, as far as it shows without running it. Pure (T2).
 
-A blocklist is matched on these readings. They err on the side of finding too much: what is in quotes is read both as
-one word and as if there were no quotes, cut at every operator. So `git rm --cached f` and `echo "rm"` pass a pattern
-for `rm`; `r''m`, `/bin/rm`, `A=1 rm`, `2>&1 rm`, `x; rm`, `$(rm x)`, `env rm`, `X=rm; $X`, `/bin/r?` and `find -exec
-rm` do not, and neither does `echo "a; rm b"`, which a shell would only print. Names that are put together when the
-command runs (pieces of variables, decoded text) cannot be found here.
+The script is parsed; each simple command of it, wherever it stands, is read with its words expanded, and what it runs
+in turn (`env`, `xargs`, `sh -c`, `eval`, a here-document fed to a shell ...) is read again, down to a bound. What a
+text *prints* is nobody's command: `echo "a; rm b"` runs `echo` and nothing else.
 
-Two tables (see `programs`) say which programs run what their arguments name. Behind a wrapper each later word is read
-as a program; behind other programs only what follows a mark, such as `-exec` of `find`.
+Two things are told apart. A command is *found* when its name is known. Something is *hidden* when it is run and nobody
+can know what it is: `$x`, what is fetched and fed to a shell, text that is decoded.
 
-The work is linear in the text: of what may stand behind a wrapper or a mark a bounded number of arguments is read.
+The grammar is that of Bash; `/bin/sh` may be another shell. Where that one would find a command in what is none for
+Bash (`&>`, `[[ a && b ]]`, `((`), or where the grammar understands nothing, the text is read both ways.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from heapq import heappop, heappush
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from kesoku_actors.tools.shell.programs import DOES_THE_SAME, LOADER, MARKS, VALUE, WRAPPERS
+from attrs import define, field, frozen
 
-_CALLERS: Final = (
-    "system|popen|Popen|exec[lv]?p?e?|exec(?:File)?(?:Sync)?|spawn(?:[lv]?p?e?|p|Sync)|run|call|check_call|check_output|"
-    "getoutput|getstatusoutput|shell|passthru|proc_open|qx|%x"
-)
-"""Functions of many languages that run what they are given."""
-_BRACKETED: Final = r"if|then|elif|else|while|until|do|time|coproc"
-_CUTS: Final = re.compile(
-    # A bracket directly behind another word is no group: `print('rm')` of a script only prints.
-    rf"[;&|)`\n\r{{}}]|(?<!\w)\(|\b(?:{_BRACKETED})\(|(?:{_CALLERS})\s*\([\[\s]*"
-    rf"|\b(?:system|exec|popen|qx)\s+(?=[\"'])"
-)
-_FED: Final = re.compile(
-    r"\|&?\s*(?:[^\s|;&]*/)?(?:ba|da|z|k|mk|a)?sh(?:\s+-\w*)*\s*(?:[;&|)}\n]|$)|(?:\A|[;&|({\n])[ \t]*\"?(?:\$\(|`)"
-)
-"""A shell that reads commands from a pipe, or a substitution that stands where a command begins."""
-_PRINTERS: Final = frozenset({"echo", "printf"})
-"""Programs whose arguments are what such a shell or substitution is given."""
-_QUOTING: Final = re.compile(r"\$?['\"]|\\")
-_QUOTED: Final = re.compile(r"\\.|\"(?:\\.|[^\"\\])*\"|'[^']*'", re.S)
-_WORD_ENDS: Final = re.compile(r"[\s;&|()<>`{}]")
-_GLUED: Final = re.compile(r"(?<!\S)(-\w)(?=\$?['\"])")
-"""An option whose value is quoted and directly behind it."""
-_CONTINUED: Final = re.compile(r"\\\r?\n")
-_JOINED_REDIRECTION: Final = re.compile(r"([<>])&|>\|")
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=(\S*)")
-_REDIRECTION: Final = re.compile(r"\d*(?:<<<|<<-?|<>|>>|<|>)")
-_KEYWORDS: Final = frozenset({"!", "if", "then", "elif", "else", "while", "until", "do", "coproc"})
-"""Words of the shell behind which a command begins."""
-_ARGUMENTS: Final = 16
-"""How many arguments are read of what may be a command behind a wrapper or a mark."""
-_WRAPPER: Final = ""
-"""Stands for every wrapper: all that is behind the first one is read already."""
-_GLOBS: Final = re.compile(r"[*?]|\[[^]]+\]")
-_LITERAL: Final = re.compile(r"[^*?\[\]!^]")
+from kesoku_actors.tools.shell.expansion import MAY_SPLIT, ONE_PIECE, Fields, Scope, Values, combined, plain, values
+from kesoku_actors.tools.shell.feeding import Feed, feed_of, printed_by, words_of
+from kesoku_actors.tools.shell.foreign import commands_in
+from kesoku_actors.tools.shell.grammar import all_nodes, parse, text_of
+from kesoku_actors.tools.shell.loose import loose_commands
+from kesoku_actors.tools.shell.programs import CODE, COMMAND_VARIABLES, SHELLS
+from kesoku_actors.tools.shell.scope import scope_of
+from kesoku_actors.tools.shell.unwrapping import Fed, Hidden, Source, Words, source, unwrapped
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+READ_CHARS: Final = 262_144
+"""All texts that are read for one command are together not longer; then it is refused."""
+_DEEPEST: Final = 16
+"""How often a command may stand behind another one."""
+_CONTINUED: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
+_MARK: Final = re.compile("\0[*?\\[]")
 
 
-def readings(command: str, names: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the readings of `command`, each as `name argument ...`, without repetitions.
+@frozen(kw_only=True)
+class Readings:
+    """What a script runs."""
 
-    `names` are those for which a name with wildcards may stand.
-    """
-    found: dict[str, None] = {}
-    known = tuple(names)
-    expands = "$" in command
-    wrappers = WRAPPERS | _PRINTERS if _FED.search(command) else WRAPPERS
-    for text in dict.fromkeys(_texts(_GLUED.sub(r"\1 ", _CONTINUED.sub("", command)))):
-        for fragment in _CUTS.split(text):
-            words = [plain for word in fragment.split() if (plain := _QUOTING.sub("", word))]
-            found.update(dict.fromkeys(_commands(words, known, wrappers)))
-            if expands or "alias" in words:
-                found.update(dict.fromkeys(_assigned(words)))
-    return tuple(found)
+    commands: tuple[tuple[str, ...], ...]
+    """Each as its program's name, without the folder, and its arguments."""
+    hidden: tuple[str, ...]
+    """What is run and cannot be known, each for a sentence: "nobody can tell what program ... is"."""
+    is_too_much: bool
+    """Whether the bounds ended the reading."""
 
 
-def _texts(text: str) -> Iterator[str]:
-    """`text` as it stands, with `>&` and `>|` as the redirections they are, and with each quoted piece as one word."""
-    yield text
-    redirected = _JOINED_REDIRECTION.sub(lambda found: found[1] or ">", text)
-    yield redirected
-    yield _JOINED_REDIRECTION.sub(
-        lambda found: found[1] or ">", _QUOTED.sub(lambda quoted: _WORD_ENDS.sub("_", quoted[0]), text)
-    )
+def readings(script: str, names: Iterable[str] = ()) -> Readings:
+    """Read `script`; `names` are those for which a name with wildcards may stand."""
+    reader = _Reader(names=tuple(names))
+    reader.script(script, 0)
+    return Readings(commands=tuple(reader.found), hidden=tuple(reader.hidden), is_too_much=reader.is_too_much)
 
 
-def _commands(words: list[str], names: tuple[str, ...], wrappers: frozenset[str]) -> Iterator[str]:
-    starts = [(0, 0)]  # a word, and how much of it is in front of the command
-    seen: set[tuple[int, int]] = set()
-    scanned: set[str] = set()  # the leftmost start comes first, so one look at a program's arguments finds every mark
-    while starts:
-        start = heappop(starts)
-        if start in seen:
-            continue
-        seen.add(start)
-        first = start == (0, 0)
-        skipped = len(words) if first else 0 if _WRAPPER in scanned else _ARGUMENTS
-        index, offset = _past_prefixes(words, start, skipped)
-        if index == len(words):
-            continue
-        program = words[index][offset:]
-        end = len(words) if first else index + 1 + _ARGUMENTS
-        arguments = words[index + 1 : end]
-        yield from (" ".join((name, *arguments)) for name in _names(program, names, first=first))
-        name = _name(program)
-        kind = _WRAPPER if _wraps(name, arguments, wrappers) else name
-        if kind not in scanned:
-            scanned.add(kind)
-            for found in _behind(kind, words, index + 1):
-                heappush(starts, found)
-        yield from (same for (who, how), same in DOES_THE_SAME.items() if who == name and how in words[index:])
+@define
+class _Reader:
+    names: tuple[str, ...]
+    found: dict[tuple[str, ...], None] = field(factory=dict)
+    hidden: dict[str, None] = field(factory=dict)
+    is_too_much: bool = False
+    _seen: set[str] = field(factory=set)
+    _chars: int = 0
+    _is_doubtful: bool = False
+    """While another shell's reading is tried: what is hidden there is hidden nowhere else."""
 
+    def script(self, text: str, depth: int) -> None:
+        """Read a text as a shell would."""
+        if text in self._seen or not text.strip():
+            return
+        self._seen.add(text)
+        self._chars += len(text)
+        if depth > _DEEPEST or self._chars > READ_CHARS:
+            self.is_too_much = True
+            return
+        root = parse(text)
+        nodes = list(all_nodes(root))
+        scope = scope_of(nodes)
+        for node in nodes:
+            match node.type:
+                case "command":
+                    self._command(node, scope, depth)
+                case "declaration_command":
+                    self._record(tuple(text_of(node).split()))
+                case "variable_assignment":
+                    self._assignment(node, scope, depth)
+                case "test_command" | "compound_statement" if text_of(node).startswith(("[[", "((")):
+                    self._doubtfully(text_of(node)[2:-2], depth)
+                case _:
+                    pass
+        if root.has_error:
+            for fields in loose_commands(text):
+                self._doubtful_fields(fields, depth)
+        elif "&>" in text:
+            self._doubtfully(text.replace("&>", "& >"), depth)
+        if "\\\n" in text:  # for the grammar it parts two words, for a shell it joins them
+            self._doubtfully(_CONTINUED.sub(r"\1", text), depth)
+        if "\r" in text:
+            self._doubtfully(text.replace("\r", "\n"), depth)
 
-def _wraps(name: str, arguments: list[str], wrappers: frozenset[str]) -> bool:
-    if name == "command" and arguments[:1] in (["-v"], ["-V"]):
-        return False  # it only tells what a name stands for
-    return name in wrappers or name.startswith("-")
+    def _doubtfully(self, text: str, depth: int) -> None:
+        before, self._is_doubtful = self._is_doubtful, True
+        self.script(text, depth + 1)
+        self._is_doubtful = before
 
+    def _doubtful_fields(self, fields: Fields, depth: int) -> None:
+        before, self._is_doubtful = self._is_doubtful, True
+        self._fields(fields, depth, None)
+        self._is_doubtful = before
 
-def _behind(kind: str, words: list[str], index: int) -> Iterator[tuple[int, int]]:
-    """Where commands may begin among the arguments of such a program, which begin at `index`."""
-    marks = VALUE if kind == _WRAPPER else MARKS.get(kind)
-    if marks is None:
-        return
-    for at in range(index, len(words)):
-        if kind == _WRAPPER:
-            yield at, 0
-        if (mark := marks.match(words[at])) is not None:
-            yield (at, mark.end()) if mark.end() < len(words[at]) else (at + 1, 0)
+    def _hide(self, why: str) -> None:
+        if not self._is_doubtful:
+            self.hidden[why] = None
 
+    def _command(self, node: Node, scope: Scope, depth: int) -> None:
+        words = words_of(node)
+        for fields in combined(_word_values(words, scope)):
+            self._fields(tuple(each for each in fields if each), depth, (node, scope))
+        if not words:
+            return
+        name = text_of(words[0]).rpartition("/")[2]
+        if name in SHELLS or name in (".", "source"):
+            for word in words[1:]:
+                if word.type == "process_substitution":
+                    self._fed(_known(printed_by(word, scope)), depth, name)
 
-def _assigned(words: list[str]) -> Iterator[str]:
-    """What variables and aliases are set to: a name may stand for it later."""
-    for word in words:
-        if (assignment := _ASSIGNMENT.fullmatch(word)) is not None and assignment[1]:
-            yield _name(assignment[1])
+    def _assignment(self, node: Node, scope: Scope, depth: int) -> None:
+        """A variable that programs take a command from."""
+        if text_of(node.children[0]) in COMMAND_VARIABLES and len(node.children) > 2:
+            for fields in values(node.children[-1], scope):
+                self.script(source(fields).text, depth + 1)
 
+    def _fields(self, fields: Fields, depth: int, at: tuple[Node, Scope] | None) -> None:
+        if depth > _DEEPEST:
+            self.is_too_much = True
+            return
+        if not fields:
+            return
+        name, arguments = fields[0].rpartition("/")[2] or fields[0], fields[1:]
+        if MAY_SPLIT in fields[0] or ONE_PIECE in name:
+            self._hide(f"what program {plain(fields[0])!r} is")
+            if fields[0] == MAY_SPLIT:
+                self._fields(arguments, depth + 1, at)  # it may be nothing
+            return
+        self._record((plain(name), *map(plain, arguments)))
+        for known in self._meant(name):
+            self._record((known, *map(plain, arguments)))
+        for inner in unwrapped(plain(name), arguments):
+            match inner:
+                case Words(behind):
+                    self._fields(behind, depth + 1, at)
+                case Source(text):
+                    self.script(text, depth + 1)
+                case Hidden(why):
+                    self._hide(why)
+                case Fed():
+                    self._fed(feed_of(*at) if at is not None else None, depth, plain(name))
+        if CODE.fullmatch(plain(name)) and at is not None and (code := feed_of(*at)):
+            for text in commands_in(code):
+                self.script(text, depth + 1)
 
-def _past_prefixes(words: list[str], start: tuple[int, int], most: int) -> tuple[int, int]:
-    """Where, behind at most `most` words, the first word is that is no keyword, no assignment and no redirection."""
-    index, offset = start
-    end = min(len(words), index + most)
-    while index < end:
-        word = words[index][offset:]
-        redirection = _REDIRECTION.match(word)
-        if redirection is not None:
-            index += 1 if redirection.end() < len(word) else 2
-        elif word in _KEYWORDS or _ASSIGNMENT.fullmatch(word):
-            index += 1
+    def _fed(self, feed: Feed, depth: int, name: str) -> None:
+        if feed is False:
+            self._hide(f"what {name} is given to run")
+        elif feed:
+            self.script(feed, depth + 1)
+
+    def _record(self, command: tuple[str, ...]) -> None:
+        self._chars += sum(map(len, command))
+        if self._chars > READ_CHARS:
+            self.is_too_much = True
         else:
-            break
-        offset = 0
-    return min(index, len(words)), offset
+            self.found[command] = None
+
+    def _meant(self, name: str) -> list[str]:
+        """The names that wildcards may stand for; a `*` alone is hardly ever a program."""
+        if not _MARK.search(name):
+            return []
+        pattern = "".join(_literally(part) for part in re.split("(\0.)", name)).replace("[^", "[!")
+        return [known for known in self.names if fnmatchcase(known, pattern)]
 
 
-def _names(program: str, names: tuple[str, ...], *, first: bool) -> Iterator[str]:
-    """The program's name, and each of `names` for which its wildcards may stand.
-
-    A `*` alone is hardly ever the program: `time ls *`, `case x in *)`.
-    """
-    name = _name(program)
-    yield name
-    if _GLOBS.search(name) and (_LITERAL.search(name) or (first and "/" in program)):
-        pattern = name.replace("[^", "[!")
-        yield from (known for known in names if fnmatchcase(known, pattern))
+def _literally(part: str) -> str:
+    """A piece of a name as `fnmatch` reads it."""
+    return part[1] if part.startswith("\0") else re.sub(r"[*?\[]", lambda found: f"[{found[0]}]", part)
 
 
-def _name(word: str) -> str:
-    name = word.rsplit("/", 1)[-1] or word
-    return "ld.so" if LOADER.fullmatch(name) else name
+def _word_values(words: list[Node], scope: Scope) -> list[Values]:
+    return [values(word, scope) for word in words]
+
+
+def _known(text: str | None) -> Feed:
+    return False if text is None else text
