@@ -6,7 +6,7 @@
   what a model sends; pure
 * `runner` `board` `execution` `threads`: the actor and its face `Tools`, slots, one call carried out
 * `output` `whole`: what a tool said, made fit to be stored and shown; the whole of a long output in a file
-* `shell`: the tool `run_shell_command`
+* `shell`: the tool `run_shell_command`; `files`: `read_file`, `write_file`, `edit_file`; `modules`: a person's own
 """
 
 from kesoku_actors.tools.output import OUTPUT_CHARS, harmless, head_and_tail
