@@ -142,7 +142,7 @@ def _decode(composed: Composed, folder: Path) -> tuple[dict[str, Any], list[Prob
             found = list(CHECKS[name](section)) if name in CHECKS else []
         values[name], problems = section, problems + found
     if values["workspace"] is not None and values["skills"] is not None:
-        problems += check_skill_roots(values["workspace"], values["skills"])
+        problems += check_skill_roots(values["workspace"], values["skills"], folder)
     prices, found = decode_section(converter, composed.data.get("prices", {}), dict[str, ModelPrice], ("prices",), {})
     values["prices"] = prices
     return values, problems + found

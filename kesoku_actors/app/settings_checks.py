@@ -41,8 +41,11 @@ def check_workspace(workspace: Workspace) -> Iterator[Problem]:
             yield _problem("db_path", f"must not lie inside {name} ({folder}), which tools may read")
 
 
-def check_skill_roots(workspace: Workspace, skills: SkillSettings) -> Iterator[Problem]:
-    """Further folders of skills obey what `skills_dir` obeys."""
+def check_skill_roots(workspace: Workspace, skills: SkillSettings, home: Path) -> Iterator[Problem]:
+    """Further folders of skills obey what `skills_dir` obeys, and none holds `home`, where the configuration lies."""
+    configuration = Path(os.path.realpath(home))
+    if configuration.is_relative_to(os.path.realpath(workspace.skills_dir)):
+        yield _problem("skills_dir", f"must not hold the folder of the configuration ({home}), which no tool may read")
     sessions = Path(os.path.realpath(workspace.sessions_dir))
     database = Path(os.path.realpath(workspace.db_path))
     for index, root in enumerate(skills.roots):
@@ -53,6 +56,8 @@ def check_skill_roots(workspace: Workspace, skills: SkillSettings) -> Iterator[P
             problem = f"must not hold sessions_dir ({workspace.sessions_dir}), the model's own"
         elif problem is None and database.is_relative_to(real):
             problem = f"must not hold the database ({workspace.db_path}), which no tool may read"
+        elif problem is None and configuration.is_relative_to(real):
+            problem = f"must not hold the folder of the configuration ({home}), which no tool may read"
         if problem is not None:
             yield Problem(("skills", "roots", index), problem)
 

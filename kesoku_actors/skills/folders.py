@@ -80,7 +80,9 @@ def list_files(skill: Skill) -> tuple[tuple[str, ...], bool]:
         inner[:] = sorted(name for name in inner if not name.startswith(_PRIVATE))
         for name in sorted(files):
             path = Path(folder, name)
-            if name.startswith(".") or path == skill.file or not stat.S_ISREG(os.lstat(path).st_mode):
+            if name.startswith(".") or path == skill.file or not str(path).isprintable():
+                continue
+            if not stat.S_ISREG(os.lstat(path).st_mode):
                 continue
             if len(found) == MOST_FILES:
                 return tuple(found), True
@@ -107,6 +109,12 @@ def _markdown(folder: str) -> list[str]:
 
 
 def _read_folder(folder: Path, root: Path) -> Skill | Left:
+    if not folder.name.isprintable():
+        # The path goes to models and terminals, and must be the path also after they had it.
+        return Left(
+            folder=root / ascii(folder.name)[1:-1],
+            reason="its name holds signs that cannot be shown; rename the folder",
+        )
     real = Path(os.path.realpath(folder))
     if not real.is_dir():
         return Left(folder=folder, reason="is a link that leads nowhere")

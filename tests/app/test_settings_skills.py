@@ -9,6 +9,8 @@ import pytest
 from kesoku_actors.app.settings import Settings, load_settings
 from kesoku_actors.errors import ConfigError
 
+ELSEWHERE = '[workspace]\ndb_path = "../data/kesoku.db"\nsessions_dir = "../sessions"\n'
+
 
 def load(folder: Path, text: str) -> Settings:
     path = folder / "config.toml"
@@ -45,3 +47,17 @@ def test_a_folder_that_cannot_serve_is_refused_at_its_place(tmp_path: Path, root
     with pytest.raises(ConfigError, match=r"config\.toml:4: skills\.roots") as problem:
         load(tmp_path, f'[workspace]\ndb_path = "data/kesoku.db"\n[skills]\nroots = {roots}\n')
     assert words in str(problem.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        (f'{ELSEWHERE}skills_dir = "."\n', "config.toml:4: workspace.skills_dir"),
+        (f'{ELSEWHERE}[skills]\nroots = ["x", "."]\n', "config.toml:5: skills.roots[2]"),
+    ],
+)
+def test_no_folder_of_skills_holds_the_configuration(tmp_path: Path, text: str, key: str) -> None:
+    (tmp_path / "settings").mkdir()
+    with pytest.raises(ConfigError) as problem:
+        load(tmp_path / "settings", text)
+    assert f"{key}: must not hold the folder of the configuration" in str(problem.value)

@@ -77,6 +77,16 @@ def test_one_broken_skill_breaks_no_other(write: Write, tmp_path: Path) -> None:
     assert "larger than" in told["large"]
 
 
+def test_a_folder_whose_name_cannot_be_shown_is_told_of_in_signs_that_can(write: Write, tmp_path: Path) -> None:
+    (write("good") / "a\nb.txt").write_text("")
+    for name in (b"\xff", b"a\x1b[31m"):
+        os.mkdir(os.fsencode(tmp_path / "skills") + b"/" + name)
+    catalog = shelf(tmp_path / "skills").read()
+    assert sorted(reasons(catalog)) == ["\\udcff", "a\\x1b[31m"]
+    assert all(str(left.folder).isprintable() for left in catalog.broken)
+    assert list_files(catalog.skills[0]) == ((), False)
+
+
 def test_what_is_private_or_no_folder_is_no_skill(write: Write, tmp_path: Path) -> None:
     for folder in (".git", "__pycache__"):
         write(folder)
