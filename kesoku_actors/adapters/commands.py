@@ -189,11 +189,16 @@ class CommandTable:
         return f"did you mean /{near[0]}?" if near else "/help lists them"
 
 
-def session_line(session: SessionInfo) -> str:
-    """Return a session as lists show it."""
+def session_line(session: SessionInfo, tokens: tuple[int, int] | None = None) -> str:
+    """Return a session as lists show it, with the tokens that went in and came out where they were counted."""
     when = datetime.fromtimestamp(session.last_activity).strftime("%Y-%m-%d %H:%M")
     turns = f"{session.turns} turn{'' if session.turns == 1 else 's'}"
-    return f"{session.id}  {when}  {turns:>9}  {session.chatbot_id:<10} {session.title}".rstrip()
+    spent = "" if tokens is None else f"  {f'{_thousands(tokens[0])} in, {_thousands(tokens[1])} out':>22}"
+    return f"{session.id}  {when}  {turns:>9}{spent}  {session.chatbot_id:<10} {session.title}".rstrip()
+
+
+def _thousands(count: int) -> str:
+    return f"{count / 1000:.1f}K"
 
 
 async def _stop(surface: Surface, _: str) -> Lines:

@@ -51,7 +51,8 @@ class SessionsRequest:
 
     settings: Settings
     json: bool = False
-    is_tty: bool = False
+    limit: int = 50
+    """How many are shown at most."""
 
 
 def check_session_id(text: str) -> None:

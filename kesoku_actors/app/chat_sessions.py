@@ -1,22 +1,12 @@
-"""Sessions of the terminal: which one a chat goes on with, and their list. Reads only, owns nothing (C6)."""
+"""Sessions of the terminal: which one a chat goes on with. Reads only, owns nothing (C6)."""
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
-import trio
-
-from kesoku_actors.adapters.commands import session_line
-from kesoku_actors.app.chat_request import TERMINAL, ChatRequest, SessionsRequest, TalkRequest
-from kesoku_actors.app.plan import reading_options
-from kesoku_actors.app.settings import Settings
+from kesoku_actors.app.chat_request import TERMINAL, ChatRequest, TalkRequest
+from kesoku_actors.app.history.finding import reading
 from kesoku_actors.clock import World
 from kesoku_actors.errors import NotFound
 from kesoku_actors.protocol import Channel, SessionInfo, SessionState
-from kesoku_actors.store import Reader, open_reader
 
 LISTED = 50
 
@@ -34,7 +24,7 @@ async def channel_of(request: ChatRequest | TalkRequest, world: World) -> Channe
 
 
 async def _wanted(request: ChatRequest | TalkRequest) -> SessionInfo:
-    async with _reading(request.settings) as reader:
+    async with reading(request.settings) as reader:
         if request.session is not None:
             session = await reader.session(request.session) if reader else None
             if session is None:
@@ -44,44 +34,3 @@ async def _wanted(request: ChatRequest | TalkRequest) -> SessionInfo:
             if session.state is SessionState.OPEN:
                 return session
         raise NotFound("there is no session to go on with yet; begin one without -z")
-
-
-def list_sessions(request: SessionsRequest) -> int:
-    """Print the sessions, newest first, and return the exit code."""
-    sessions = trio.run(_sessions, request.settings)
-    if request.json:
-        for session in sessions:
-            shown = {
-                "session": session.id,
-                "channel": f"{session.chatbot_id}/{session.channel_id}",
-                "state": session.state.value,
-                "turns": session.turns,
-                "last_activity": session.last_activity,
-                "title": session.title,
-            }
-            sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
-        return 0
-    if not sessions:
-        sys.stdout.write("There are no sessions yet.\n")
-    for session in sessions:
-        sys.stdout.write(f"{session_line(session)}\n")
-    return 0
-
-
-async def _sessions(settings: Settings) -> tuple[SessionInfo, ...]:
-    async with _reading(settings) as reader:
-        return await reader.sessions(LISTED, None) if reader else ()
-
-
-@asynccontextmanager
-async def _reading(settings: Settings) -> AsyncIterator[Reader | None]:
-    """Open the store for reading; none while there is no store yet."""
-    path = settings.workspace.db_path
-    if not path.exists():
-        yield None
-        return
-    reader = open_reader(reading_options(path))
-    try:
-        yield reader
-    finally:
-        await reader.close()

@@ -62,7 +62,7 @@ def command(
 
             return run_interactive(request)
         case SessionsRequest():
-            from kesoku_actors.app.chat_sessions import list_sessions
+            from kesoku_actors.app.history.listing import list_sessions
 
             return list_sessions(request)
         case never:
@@ -94,7 +94,7 @@ def request_of(
     settings = settings_of(config, {} if llm is None else {"agent.llm": llm})
     is_tty = sys.stdout.isatty()
     if listing:
-        return SessionsRequest(settings=settings, json=json, is_tty=is_tty)
+        return SessionsRequest(settings=settings, json=json)
     if files:
         from kesoku_actors.app.attachments import check_files
 
