@@ -7,10 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kesoku_actors.app.sections import Claude, OpenAI
+from kesoku_actors.app.sections import Claude, Gemini, OpenAI
 from kesoku_actors.app.settings import Settings
 from kesoku_actors.app.settings_decode import Problem
-from kesoku_actors.app.settings_pending import MISSING_MODELS
 from kesoku_actors.clock import World, real_world
 from kesoku_actors.errors import UsageError
 from kesoku_actors.llm.classify import Source
@@ -23,12 +22,20 @@ if TYPE_CHECKING:
     from kesoku_actors.llm.local_options import LocalOptions
 
 OWNER = "kesoku"
+_GOOGLE_ACCOUNT = "the application default credentials of Google"
 
 
 def provider_registry(settings: Settings, world: World, log: Logger) -> ProviderRegistry:
     """Return every provider that can be made here, in the order `auto` looks at them. Imports none of them."""
     registry = ProviderRegistry()
     for factory in (
+        ProviderFactory(
+            name="gemini",
+            owner=OWNER,
+            missing=partial(_gemini_lacks, settings.gemini),
+            make=partial(_make_gemini, settings.gemini, world, log),
+            how="GEMINI_API_KEY, or [gemini] api_key",
+        ),
         ProviderFactory(
             name="claude",
             owner=OWNER,
@@ -76,7 +83,7 @@ def model_problems(settings: Settings) -> Iterator[Problem]:
     world = real_world()
     registry = provider_registry(settings, world, Logger(sink=lambda _entry: None, wall=world.clock.wall))
     factories = {factory.name: factory for factory in registry.factories()}
-    if name not in (AUTO, *MISSING_MODELS, *factories):
+    if name not in (AUTO, *factories):
         yield Problem(("agent", "llm"), f"there is no model {name!r}; present: {', '.join(factories)}, {AUTO}")
     elif name in factories and name != LOCAL and (lack := factories[name].missing()):
         yield Problem(("agent", "llm"), f"{name!r} cannot answer: {lack}; set {factories[name].how}")
@@ -88,6 +95,37 @@ def _refusal(take: Callable[[Path], object], path: Path) -> str | None:
     except UsageError as error:
         return str(error)
     return None
+
+
+def _gemini_lacks(section: Gemini) -> str | None:
+    if section.auth_mode == "api_key":
+        return None if section.api_key else "no key is set"
+    return None if section.project_id else "no project of Google Cloud is set"
+
+
+def _make_gemini(section: Gemini, world: World, log: Logger) -> Provider:
+    from kesoku_actors.llm.gemini import GeminiAccess, GeminiModel
+
+    by_key = section.auth_mode == "api_key"
+    return GeminiModel(
+        source=Source(
+            provider="gemini",
+            key="[gemini] api_key, GEMINI_API_KEY or GOOGLE_API_KEY" if by_key else _GOOGLE_ACCOUNT,
+            model="[gemini] model_name",
+            address="[gemini] base_url",
+        ),
+        model=section.model_name,
+        access=GeminiAccess(
+            auth_mode=section.auth_mode,
+            api_key=section.api_key,
+            project_id=section.project_id,
+            location=section.location,
+            base_url=section.base_url,
+        ),
+        thinking_level=section.thinking_level,
+        log=log,
+        wall=world.clock.wall,
+    )
 
 
 def _claude_lacks(section: Claude) -> str | None:
@@ -108,7 +146,7 @@ def _make_claude(section: Claude, world: World, log: Logger) -> Provider:
     return ClaudeModel(
         source=Source(
             provider="claude",
-            key="[claude] api_key or ANTHROPIC_API_KEY" if by_key else "the application default credentials of Google",
+            key="[claude] api_key or ANTHROPIC_API_KEY" if by_key else _GOOGLE_ACCOUNT,
             model="[claude] model_name",
             address="[claude] base_url",
         ),

@@ -163,6 +163,12 @@ def provider_children(provider: Provider) -> tuple[ChildSpec, ...]:
             assert isinstance(provider, LocalModel)
             server = partial(local_actor, model=provider)
             return (ChildSpec(id="local-server", start=server, mailbox=provider.mailbox),)
+        case "gemini":
+            from kesoku_actors.llm.gemini import GeminiModel
+
+            assert isinstance(provider, GeminiModel)
+            client = partial(_keep_open, open=provider.warm, close=provider.aclose)
+            return (ChildSpec(id="gemini-client", start=client),)
         case "claude":
             from kesoku_actors.llm.claude import ClaudeModel
 

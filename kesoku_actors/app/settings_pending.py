@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from attrs import fields
 
-from kesoku_actors.app.sections import Agent, Discord, Shell, ToolSettings
+from kesoku_actors.app.sections import Discord, Shell, ToolSettings
 from kesoku_actors.app.settings_decode import Problem
 
 _NOBODY_IS_ASKED: Final = "must be 'never': calls do not wait for a person's yes yet, every call would run unasked"
@@ -27,8 +27,6 @@ _NO_EFFECT: Final[Mapping[str, Mapping[str, str]]] = {
     "discord": {"enabled": "has no effect yet: there is no Discord bot"},
 }
 """By section and key: what a value other than the default does not do."""
-MISSING_MODELS: Final = ("gemini",)
-"""Told of before the run, so that the original sample can be checked."""
 
 
 def refuse_tools(tools: ToolSettings) -> Iterator[Problem]:
@@ -55,9 +53,6 @@ def refuse_discord(discord: Discord) -> Iterator[Problem]:
 
 def without_effect(sections: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield what the settings ask for in vain; `sections` are the decoded ones by name."""
-    agent: Agent = sections["agent"]
-    if agent.llm in MISSING_MODELS:
-        yield Problem(("agent", "llm"), f"there is no model {agent.llm!r} yet; name openai, local or scripted, or auto")
     for name, keys in _NO_EFFECT.items():
         defaults = {key.name: key.default for key in fields(type(sections[name]))}
         for key, text in keys.items():

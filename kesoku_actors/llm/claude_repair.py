@@ -10,27 +10,17 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from itertools import count
-from typing import Any, Final
+from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from kesoku_actors.llm import claude_names as names
 from kesoku_actors.llm import claude_rules as rules
+from kesoku_actors.llm.repaired import BEGINNING, GO_ON, RepairedBody
 from kesoku_actors.llm.talk import EMPTY, NO_RESULT
 from kesoku_actors.llm.wellformed import json_size, well_formed
 
 Block = dict[str, Any]
-
-BEGINNING: Final = "(the beginning of this conversation is missing)"
-GO_ON: Final = "(go on)"
-
-
-@frozen(kw_only=True)
-class RepairedBody:
-    """A body that keeps the rules, and what had to be done for it; nothing for one that kept them."""
-
-    body: Mapping[str, Any]
-    repairs: tuple[str, ...]
 
 
 def repair(body: Mapping[str, Any]) -> RepairedBody:

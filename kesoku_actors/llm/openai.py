@@ -12,8 +12,7 @@ cancellation, closes the connection at once (I2). Nothing is tried again here (P
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import httpx2
@@ -24,6 +23,7 @@ from kesoku_actors import __version__
 from kesoku_actors.llm.classify import Source, error_of, from_status, provider_error
 from kesoku_actors.llm.dialects import Declaring
 from kesoku_actors.llm.dialects.openai import declare
+from kesoku_actors.llm.heard import unwinding
 from kesoku_actors.llm.openai_body import make_body
 from kesoku_actors.llm.openai_fit import Reach, fit, size
 from kesoku_actors.llm.openai_plain import without_tools
@@ -167,7 +167,7 @@ class OpenAIModel:
                 emit(piece)
             return
         events = EventReader()
-        async with _reading(response) as chunks:
+        async with unwinding(response.aiter_bytes()) as chunks:
             with trio.CancelScope() as patience:
                 async for chunk in chunks:
                     emit(_ALIVE)
@@ -204,27 +204,10 @@ def _play(events: list[str], stream: ChatStream, emit: Emit) -> None:
             emit(piece)
 
 
-@asynccontextmanager
-async def _reading(response: httpx2.Response) -> AsyncGenerator[AsyncIterator[bytes], None]:
-    """Give the chunks of a body, and see to the end of the iteration when it is left early.
-
-    The iterator is a stack of generators. Closing the outermost would leave the others to the garbage collector; a
-    cancelled read unwinds them from the innermost, where the connection is closed.
-    """
-    chunks = response.aiter_bytes()
-    try:
-        yield chunks
-    finally:
-        with trio.CancelScope() as scope, suppress(httpx2.HTTPError, httpx2.StreamError):
-            scope.cancel()
-            async for _ in chunks:
-                pass
-
-
 async def _bounded(response: httpx2.Response, limit: int) -> bytes:
     """Return the body, cut at `limit` bytes."""
     body = bytearray()
-    async with _reading(response) as chunks:
+    async with unwinding(response.aiter_bytes()) as chunks:
         async for chunk in chunks:
             body += chunk
             if len(body) >= limit:

@@ -64,12 +64,6 @@ def test_the_placeholders_of_the_sample_count_as_not_set_and_one_warning_names_t
     assert "discord.bot_token (line 24)" in warning
 
 
-def test_the_sample_is_told_that_its_model_is_not_there_yet() -> None:
-    assert load_settings(ORIGINAL, environ={}).warnings[1:] == (
-        f"{ORIGINAL}:7: agent.llm: there is no model 'gemini' yet; name openai, local or scripted, or auto",
-    )
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -18,7 +18,7 @@ def errors_in(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "code", "words"),
     [
-        ("$K chat --llm gpt hello", 78, "present: openai, local, scripted"),
+        ("$K chat --llm gpt hello", 78, "present: gemini, claude, openai, local, scripted"),
         (
             "$K chat --llm scripted -r 01NOSUCH hello",
             2,

@@ -1,0 +1,114 @@
+"""Gemini, through Google's own SDK, natively on trio: by API key or through Vertex AI.
+
+A thin client: what is sent and what comes back is decided in `gemini_body`, `gemini_rules`, `gemini_repair` and
+`gemini_stream`; here are the connection and its errors. The SDK is imported and warmed in a thread (`gemini_sdk`), and
+this module imports none of it.
+
+There is no read timeout: silence is measured by whoever runs the inference (`gate.infer_once`, P3), who hears an empty
+piece for every chunk of bytes. Leaving `infer`, also by cancellation, closes the connection at once (I2). Nothing is
+tried again here (P2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import trio
+from attrs import define, evolve, field, frozen
+
+from kesoku_actors.llm.classify import Source
+from kesoku_actors.llm.dialects import Declaring
+from kesoku_actors.llm.dialects.gemini import declare
+from kesoku_actors.llm.gemini_body import GeminiOptions, make_body
+from kesoku_actors.llm.gemini_names import CONTEXT_TOKENS, ThinkingLevel
+from kesoku_actors.llm.gemini_repair import repair
+from kesoku_actors.llm.gemini_stream import GeminiStream
+from kesoku_actors.llm.port import Emit, Limits, Piece, Reply, Request
+from kesoku_actors.log import Logger
+from kesoku_actors.protocol import DeltaKind
+
+if TYPE_CHECKING:
+    from kesoku_actors.llm.gemini_sdk import GeminiClient
+
+_ALIVE: Final = Piece(kind=DeltaKind.TEXT, text="")
+
+
+@frozen(kw_only=True)
+class GeminiAccess:
+    """How Gemini is reached."""
+
+    auth_mode: Literal["api_key", "vertex"] = "api_key"
+    api_key: str | None = field(default=None, repr=False)
+    project_id: str | None = None
+    """Of Google Cloud; for Vertex AI."""
+    location: str = "us-central1"
+    """For Vertex AI."""
+    base_url: str | None = None
+    """None: the service's own."""
+
+
+@define(kw_only=True, eq=False)
+class GeminiModel:
+    """One model of Gemini's."""
+
+    source: Source
+    model: str
+    access: GeminiAccess
+    log: Logger
+    wall: Callable[[], float]
+    """UTC seconds, for a `Retry-After` that is a date and for tokens that end."""
+    thinking_level: ThinkingLevel = "high"
+    limits: Limits = field(factory=Limits)
+    context_tokens: int | None = CONTEXT_TOKENS
+    supports_tools: bool = True
+    _declaring: Declaring = field(factory=lambda: Declaring(declare), init=False, repr=False)
+    _client: GeminiClient | None = field(default=None, init=False, repr=False)
+    _making: trio.Lock = field(factory=trio.Lock, init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.source = evolve(self.source, has_key=self.access.auth_mode == "vertex" or self.access.api_key is not None)
+
+    @property
+    def name(self) -> str:
+        """The configured name."""
+        return self.source.provider
+
+    async def warm(self) -> None:
+        """Import the SDK and open the client, so that the first inference need not wait for it."""
+        await self._connected()
+
+    async def infer(self, request: Request, emit: Emit) -> Reply:
+        """Run one inference; empty pieces say only that bytes came. Raises `ProviderError` (P2, P3)."""
+        stream = GeminiStream(self.source, model=self.model)
+        body = self._body(request)
+        client = await self._connected()
+        async with client.stream(self.model, body, sent=request.sent, heard=lambda: emit(_ALIVE)) as chunks:
+            async for chunk in chunks:
+                for piece in stream.feed(chunk):
+                    emit(piece)
+        return self._declaring(request.tools).received(stream.reply())
+
+    async def aclose(self) -> None:
+        """Close every connection; the next inference would open new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    def _body(self, request: Request) -> Mapping[str, Any]:
+        options = GeminiOptions(provider=self.name, model=self.model, thinking_level=self.thinking_level)
+        sound = repair(make_body(request, options, declared=self._declaring(request.tools)), model=self.model)
+        if sound.repairs:
+            self.log.warning("history repaired for a request", session_id=request.session_id, repairs=sound.repairs)
+        return sound.body
+
+    async def _connected(self) -> GeminiClient:
+        async with self._making:
+            if self._client is None:
+                self._client = await trio.to_thread.run_sync(self._open)
+            return self._client
+
+    def _open(self) -> GeminiClient:
+        from kesoku_actors.llm.gemini_sdk import open_client
+
+        return open_client(self.access, self.source, self.wall)

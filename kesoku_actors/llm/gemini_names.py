@@ -1,0 +1,61 @@
+"""What the Gemini API allows: names, sizes, and what each family of models can do. Pure.
+
+The figures are those of the public API reference.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, Literal
+
+ThinkingLevel = Literal["minimal", "low", "medium", "high"]
+
+FUNCTION_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}\Z")
+LARGEST_BODY: Final = 20 << 20
+"""Bytes of a request with files in it."""
+IMAGE_TYPES: Final = frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"})
+MEDIA_TYPES: Final = re.compile(r"(?:application/pdf|text/[a-z0-9.+-]+|audio/[a-z0-9.+-]+|video/[a-z0-9.+-]+)\Z")
+NO_SIGNATURE: Final = "skip_thought_signature_validator"
+"""Stands for the signature of a call that another model made; the service documents it for this."""
+
+CONTEXT_TOKENS: Final = 1_048_576
+
+_VERSION: Final = re.compile(r"gemini-(\d{1,2})(?:\.(\d{1,2}))?(?=\D|$)")
+_THINKS: Final = (2, 5)
+_BY_LEVEL: Final = (3, 0)
+_BUDGETS: Final[dict[str, int]] = {"minimal": 512, "low": 2048, "medium": 8192, "high": 24_576}
+_COARSE: Final[dict[str, str]] = {"minimal": "low", "low": "low", "medium": "high", "high": "high"}
+
+
+def version_of(model: str) -> tuple[int, int] | None:
+    """Return the version in a model's name: `gemini-2.5-flash` is (2, 5), `gemini-flash-latest` none."""
+    found = _VERSION.search(model)
+    return None if found is None else (int(found[1]), int(found[2] or 0))
+
+
+def takes_media(mime_type: str) -> bool:
+    """Tell whether a model reads a file of this type as such."""
+    return mime_type in IMAGE_TYPES or MEDIA_TYPES.match(mime_type) is not None
+
+
+def wants_signatures(model: str) -> bool:
+    """Tell whether a model refuses the calls of a running turn without their signature."""
+    version = version_of(model)
+    return version is None or version >= _BY_LEVEL
+
+
+def thinking_config(level: ThinkingLevel, model: str) -> dict[str, Any] | None:
+    """Return the `thinkingConfig` that asks a model to think so much; none for one that cannot.
+
+    Models of 2.5 take a budget of tokens, those of 3 a level, of which the larger ones know two. What a name without a
+    version takes is not known: then only to show its thoughts is asked for.
+    """
+    version = version_of(model)
+    if version is None:
+        return {"includeThoughts": True}
+    if version < _THINKS:
+        return None
+    if version < _BY_LEVEL:
+        return {"includeThoughts": True, "thinkingBudget": _BUDGETS[level]}
+    known = level if "flash" in model else _COARSE[level]
+    return {"includeThoughts": True, "thinkingLevel": known.upper()}

@@ -1,0 +1,181 @@
+"""Google's SDK as this program uses it: one streamed content at a time, its errors as ours.
+
+Importing this module imports the SDK; `gemini` does it in a thread. `open_client` also plays one content through the
+SDK's parser there, because the first one ever takes its time.
+
+The SDK is given our HTTP client. Each request carries a number in a header, which the client takes off again: by it the
+request's own ears are found, those for the body as it goes on the wire and those for the bytes that come. On Vertex AI
+the client also puts on the token, which is loaded and refreshed in a thread: what the SDK itself would do then needs
+another event loop.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from itertools import count
+from typing import Any, Final
+
+import httpx2
+import pydantic
+from attrs import field, frozen
+from google import genai
+from google.genai import errors, types
+from google.oauth2.credentials import Credentials
+
+from kesoku_actors import __version__
+from kesoku_actors.llm.classify import Source, from_status, provider_error
+from kesoku_actors.llm.gemini import GeminiAccess
+from kesoku_actors.llm.google_token import GoogleToken
+from kesoku_actors.llm.heard import hear, unwinding
+from kesoku_actors.llm.port import ProviderError, unheard
+
+Sent = Callable[[Mapping[str, Any]], None]
+Heard = Callable[[], None]
+
+_TIMEOUT: Final = httpx2.Timeout(connect=10.0, write=60.0, read=None, pool=None)
+_NUMBER: Final = "x-kesoku-number"
+_KIND_OF_EXCEPTION: Final[tuple[tuple[tuple[type[Exception], ...], str], ...]] = (
+    ((httpx2.UnsupportedProtocol, httpx2.InvalidURL), "address"),
+    ((httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError), "connect"),
+    ((httpx2.DecodingError, pydantic.ValidationError, errors.UnknownApiResponseError, ValueError), "garbage"),
+    ((httpx2.HTTPError, httpx2.StreamError), "cut"),
+)
+_FIRST_WORDS: Final = b'data: {"candidates": [{"content": {"parts": [{"text": "."}], "role": "model"}, \
+"finishReason": "STOP", "index": 0}], "usageMetadata": {"promptTokenCount": 1}}\r\n\r\n'
+
+
+@frozen(kw_only=True, eq=False)
+class _Ears:
+    """Who hears of which request."""
+
+    token: GoogleToken | None
+    source: Source
+    by_number: dict[str, tuple[Sent, Heard]] = field(factory=dict)
+
+    async def request(self, request: httpx2.Request) -> None:
+        """Tell the body, and put the token on."""
+        number = request.headers.pop(_NUMBER, None)
+        ears = self.by_number.get(number) if number is not None else None
+        if self.token is not None:
+            request.headers["authorization"] = f"Bearer {await self.token.get(self.source)}"
+        if ears is not None:
+            request.extensions["kesoku.heard"] = ears[1]
+            if ears[0] is not unheard:
+                ears[0](json.loads(request.content))
+
+    async def response(self, response: httpx2.Response) -> None:
+        """Have every chunk heard."""
+        if (heard := response.request.extensions.get("kesoku.heard")) is not None:
+            hear(response, heard)
+
+
+@frozen(kw_only=True, eq=False)
+class GeminiClient:
+    """An open client of the SDK."""
+
+    sdk: genai.Client
+    http: httpx2.AsyncClient
+    ears: _Ears
+    source: Source
+    wall: Callable[[], float]
+    numbers: count[int] = field(factory=count)
+
+    @asynccontextmanager
+    async def stream(
+        self, model: str, body: Mapping[str, Any], *, sent: Sent, heard: Heard
+    ) -> AsyncIterator[AsyncIterator[Mapping[str, Any]]]:
+        """Send a request; give its chunks as data.
+
+        `sent` is told the body as it goes on the wire, `heard` of every chunk of bytes. Raises `ProviderError`.
+        """
+        number = str(next(self.numbers))
+        self.ears.by_number[number] = (sent, heard)
+        try:
+            contents = [types.Content.model_validate(content) for content in body["contents"]]
+            chunks = await self.sdk.aio.models.generate_content_stream(
+                model=model, contents=list(contents), config=_config(body, number)
+            )
+            async with unwinding(chunks) as whole:
+                yield _as_data(whole)
+        except errors.APIError as error:
+            raise self._refusal(error) from error
+        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, ValueError) as error:
+            kind = next(kind for types, kind in _KIND_OF_EXCEPTION if isinstance(error, types))
+            raise provider_error(self.source, kind, f"{type(error).__name__} {error}".rstrip()) from error
+        finally:
+            del self.ears.by_number[number]
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self.http.aclose()
+
+    def _refusal(self, error: errors.APIError) -> ProviderError:
+        details = error.details if isinstance(error.details, Mapping) else {"message": str(error.details)}
+        headers = error.response.headers if isinstance(error.response, httpx2.Response) else {}
+        status = error.code if isinstance(error.code, int) else 500
+        return from_status(self.source, status, headers, json.dumps(details).encode(), now=self.wall())
+
+
+def open_client(access: GeminiAccess, source: Source, wall: Callable[[], float]) -> GeminiClient:
+    """Open a client and warm it. Blocks for some tenths of a second; call it in a thread."""
+    token = GoogleToken(wall) if access.auth_mode == "vertex" else None
+    ears = _Ears(token=token, source=source)
+    http = httpx2.AsyncClient(
+        timeout=_TIMEOUT, event_hooks={"request": [ears.request], "response": [ears.response]}, follow_redirects=False
+    )
+    options = types.HttpOptions(
+        base_url=access.base_url, httpx_async_client=http, headers={"user-agent": f"kesoku-actors/{__version__}"}
+    )
+    sdk = _sdk(access, options)
+    _warm()
+    return GeminiClient(sdk=sdk, http=http, ears=ears, source=source, wall=wall)
+
+
+def _sdk(access: GeminiAccess, options: types.HttpOptions) -> genai.Client:
+    if access.auth_mode == "api_key":
+        return genai.Client(api_key=access.api_key or "none", vertexai=False, http_options=options)
+    # The SDK must not look for credentials itself: those it is given never end, and `_Ears` puts the true token on.
+    return genai.Client(
+        vertexai=True,
+        project=access.project_id,
+        location=access.location,
+        credentials=Credentials(token="none"),  # type: ignore[no-untyped-call]  # it says nothing of its types
+        http_options=options,
+    )
+
+
+def _config(body: Mapping[str, Any], number: str) -> types.GenerateContentConfig:
+    config: dict[str, Any] = dict(body.get("generationConfig", {}))
+    if "systemInstruction" in body:
+        config["systemInstruction"] = body["systemInstruction"]
+    if "tools" in body:
+        config["tools"] = list(body["tools"])
+    return types.GenerateContentConfig.model_validate(
+        {
+            **config,
+            "automaticFunctionCalling": {"disable": True},
+            "httpOptions": {"headers": {_NUMBER: number}},
+        }
+    )
+
+
+async def _as_data(
+    chunks: AsyncIterator[types.GenerateContentResponse],
+) -> AsyncGenerator[Mapping[str, Any], None]:
+    async for chunk in chunks:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of words the SDK does not know yet
+            yield chunk.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"sdk_http_response"})
+
+
+def _warm() -> None:
+    def answer(_request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=_FIRST_WORDS)
+
+    with httpx2.Client(transport=httpx2.MockTransport(answer)) as http:
+        sdk = genai.Client(api_key="none", vertexai=False, http_options=types.HttpOptions(httpx_client=http))
+        for chunk in sdk.models.generate_content_stream(model="m", contents="."):
+            chunk.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -1,0 +1,184 @@
+"""The chunks of a streamed Gemini content as pieces and one reply. Pure.
+
+Chunks are data in the API's own words. Invariants (P3, M4): `reply` returns only what ended with a finish reason;
+anything else is a `ProviderError`. Every part is kept in order; texts that come in pieces are joined, but a part with a
+signature stays by itself, as the signature belongs to that part.
+
+What comes of each finish reason is in `FINISH`; of those in `MALFORMED` nothing is kept, so that the model is asked
+once more and then the turn ends as failed, never as an empty success. A blocked prompt is told to the person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from kesoku_actors.llm.classify import Source, from_error_object, provider_error
+from kesoku_actors.llm.port import CallRequest, Finish, Piece, Reply
+from kesoku_actors.llm.wellformed import TextJoiner, well_formed, whole_text
+from kesoku_actors.protocol import DeltaKind, Usage
+
+LONGEST: Final = 1 << 24
+"""Characters of one answer: none is longer, and a server cannot fill the memory."""
+FINISH: Final[Mapping[str, Finish]] = {
+    "STOP": Finish.STOP,
+    "MAX_TOKENS": Finish.LENGTH,
+    "CONTINUATION": Finish.LENGTH,
+    "SAFETY": Finish.REFUSED,
+    "RECITATION": Finish.REFUSED,
+    "LANGUAGE": Finish.REFUSED,
+    "BLOCKLIST": Finish.REFUSED,
+    "PROHIBITED_CONTENT": Finish.REFUSED,
+    "SPII": Finish.REFUSED,
+    "IMAGE_SAFETY": Finish.REFUSED,
+    "IMAGE_PROHIBITED_CONTENT": Finish.REFUSED,
+    "IMAGE_RECITATION": Finish.REFUSED,
+    "MODEL_ARMOR": Finish.REFUSED,
+    "ESCALATION": Finish.REFUSED,
+    "PUP_LIMITED_DISABLED": Finish.REFUSED,
+}
+"""Any other is `OTHER`."""
+MALFORMED: Final = frozenset(
+    {"MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"}
+)
+UNSIGNED: Final = "MISSING_THOUGHT_SIGNATURE"
+_MOST_TOKENS: Final = 10**9
+_LONGEST_REASON: Final = 100
+
+
+class GeminiStream:
+    """Collects one streamed content: `feed` every chunk, then ask for the `reply`."""
+
+    def __init__(self, source: Source, *, model: str) -> None:
+        self._source = source
+        self._model = model
+        self._parts: list[dict[str, Any]] = []
+        self._joiners: dict[bool, TextJoiner] = {False: TextJoiner(), True: TextJoiner()}
+        """Of what is shown: text, and thoughts."""
+        self._finish_reason = ""
+        self._finish_message = ""
+        self._usage: dict[str, int] = {}
+        self._size = 0
+
+    @property
+    def has_finished(self) -> bool:
+        """Whether a finish reason came."""
+        return bool(self._finish_reason)
+
+    def feed(self, chunk: Mapping[str, Any]) -> tuple[Piece, ...]:
+        """Take a chunk. Raises `ProviderError` for a blocked prompt, an error inside the stream, and too much."""
+        if chunk.get("error"):
+            raise from_error_object(self._source, chunk["error"])
+        self._take_usage(_fields(chunk, "usageMetadata"))
+        feedback = _fields(chunk, "promptFeedback")
+        if reason := feedback.get("blockReason"):
+            said = feedback.get("blockReasonMessage") or ""
+            raise provider_error(self._source, "filtered", f"the prompt was blocked ({reason}) {said}".rstrip())
+        candidates = chunk.get("candidates")
+        candidate = candidates[0] if isinstance(candidates, list) and candidates else None
+        return tuple(self._take(candidate)) if isinstance(candidate, Mapping) else ()
+
+    def reply(self) -> Reply:
+        """Return the content. Raises `ProviderError` (retry) when the stream broke before its end (P3)."""
+        if not self._finish_reason:
+            raise provider_error(self._source, "cut", "the stream ended without a finish reason")
+        if self._finish_reason == UNSIGNED:
+            raise provider_error(self._source, "request", f"it misses a signature {self._finish_message}".rstrip())
+        finish = FINISH.get(self._finish_reason, Finish.OTHER)
+        if self._finish_reason in MALFORMED:
+            self._parts = []
+        calls = tuple(map(_call, _calls(self._parts)))
+        if calls and finish in (Finish.STOP, Finish.OTHER):
+            finish = Finish.CALLS
+        text = "".join(part["text"] for part in self._parts if "text" in part and not part.get("thought"))
+        if finish is Finish.REFUSED and not text.strip():
+            text = self._finish_message
+        return Reply(
+            provider=self._source.provider,
+            model=self._model,
+            text=text,
+            thought="".join(part["text"] for part in self._parts if "text" in part and part.get("thought")),
+            calls=calls,
+            native=self._native(),
+            finish=finish,
+            finish_reason=self._finish_reason,
+            usage=self._total(),
+        )
+
+    def _take(self, candidate: Mapping[str, Any]) -> Iterator[Piece]:
+        if isinstance(reason := candidate.get("finishReason"), str) and reason != "FINISH_REASON_UNSPECIFIED":
+            self._finish_reason = whole_text(reason[:_LONGEST_REASON])
+        if isinstance(message := candidate.get("finishMessage"), str):
+            self._finish_message = whole_text(message)
+        parts = _fields(candidate, "content").get("parts")
+        for part in parts if isinstance(parts, list) else ():
+            if isinstance(part, Mapping):
+                yield from self._take_part(dict(part))
+
+    def _take_part(self, part: dict[str, Any]) -> Iterator[Piece]:
+        text = part.get("text")
+        if not isinstance(text, str):
+            self._parts.append(part)
+            return
+        self._size += len(text)
+        if self._size > LONGEST:
+            raise provider_error(self._source, "garbage", f"an answer longer than {LONGEST} characters")
+        is_thought = bool(part.get("thought"))
+        last = self._parts[-1] if self._parts else {}
+        if "text" in last and "thoughtSignature" not in last and _beside(last) == _beside(part):
+            last["text"] += text
+        elif text or "thoughtSignature" in part:
+            self._parts.append(part)
+        if shown := self._joiners[is_thought].add(text):
+            yield Piece(kind=DeltaKind.THOUGHT if is_thought else DeltaKind.TEXT, text=shown)
+
+    def _take_usage(self, usage: Mapping[str, Any]) -> None:
+        for name, value in usage.items():
+            if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS:
+                self._usage[name] = value
+
+    def _total(self) -> Usage:
+        """The wire counts what was thought apart from what was said; both are output."""
+        thinking = self._usage.get("thoughtsTokenCount")
+        output = [part for part in (self._usage.get("candidatesTokenCount"), thinking) if part is not None]
+        return Usage(
+            input=self._usage.get("promptTokenCount"),
+            cached=self._usage.get("cachedContentTokenCount"),
+            output=sum(output) if output else None,
+            thinking=thinking,
+        )
+
+    def _native(self) -> dict[str, Any] | None:
+        try:
+            native: dict[str, Any] = well_formed({"role": "model", "parts": self._parts})
+        except ValueError:
+            return None
+        return native
+
+
+def _beside(part: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in part.items() if key != "text"}
+
+
+def _fields(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = data.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _calls(parts: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    return (part["functionCall"] for part in parts if isinstance(part.get("functionCall"), Mapping))
+
+
+def _call(call: Mapping[str, Any]) -> CallRequest:
+    name, call_id, arguments = call.get("name"), call.get("id"), call.get("args") or {}
+    invalid = None
+    if not isinstance(name, str) or not name:
+        invalid, name = "the call names no tool", "unknown"
+    elif not isinstance(arguments, Mapping):
+        invalid, arguments = "the arguments are not a JSON object", {}
+    return CallRequest(
+        name=whole_text(name),
+        arguments=dict(arguments),
+        id=whole_text(call_id) if isinstance(call_id, str) else "",
+        invalid=invalid,
+    )

@@ -1,0 +1,19 @@
+"""What a validator of requests returns, and the words it fills in (P1). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from attrs import frozen
+
+BEGINNING: Final = "(the beginning of this conversation is missing)"
+GO_ON: Final = "(go on)"
+
+
+@frozen(kw_only=True)
+class RepairedBody:
+    """A body that keeps the rules, and what had to be done for it; nothing for one that kept them."""
+
+    body: Mapping[str, Any]
+    repairs: tuple[str, ...]
