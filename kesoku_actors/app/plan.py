@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Final
 
 import trio
+from attrs import evolve
 
 from kesoku_actors.actors import Cell, ChildSpec
 from kesoku_actors.app.house import EdgesFor, Plan
 from kesoku_actors.app.search import add_search_tool, search_over
 from kesoku_actors.app.sections import Shell
 from kesoku_actors.app.settings import Settings
+from kesoku_actors.app.shelter import UNSHELTERED, Shelter
 from kesoku_actors.app.skills import add_skill_tools, skill_layer, skill_shelf
 from kesoku_actors.app.workspaces import SessionFolders
 from kesoku_actors.clock import World
@@ -35,6 +37,7 @@ from kesoku_actors.tools.shell import (
     shell_tool,
     warnings,
 )
+from kesoku_actors.tools.shell.patterns import load
 from kesoku_actors.turnlog import TurnLogOptions
 
 CLOSE_S: Final = 2.0
@@ -50,11 +53,12 @@ def plan_run(
     channels: Remit | tuple[Channel, ...] | None,
     edges: EdgesFor,
     probe: Callable[[str], None],
+    shelter: Shelter = UNSHELTERED,
 ) -> Plan:
-    """Return the plan of a run in which `provider` answers everywhere."""
+    """Return the plan of a run in which `provider` answers everywhere and commands run in `shelter`."""
     brain = Brain(provider=provider, gate=ProviderGate.of(provider))
     agent, shelf = settings.agent, skill_shelf(settings)
-    store, registry = store_options(settings, log, probe), tool_registry(settings, shelf)
+    store, registry = store_options(settings, log, probe), tool_registry(settings, shelf, shelter)
     search = search_over(store, log)
     add_search_tool(search, registry)
     return Plan(
@@ -121,7 +125,7 @@ def prompt_layers(settings: Settings, shelf: Shelf) -> PromptLayers:
     return layers
 
 
-def tool_registry(settings: Settings, shelf: Shelf) -> ToolRegistry:
+def tool_registry(settings: Settings, shelf: Shelf, shelter: Shelter) -> ToolRegistry:
     """Return the tools of the run."""
     registry = ToolRegistry()
     if settings.shell.enabled:
@@ -130,7 +134,12 @@ def tool_registry(settings: Settings, shelf: Shelf) -> ToolRegistry:
         )
         registry.add(
             shell_tool(
-                ShellOptions(policy=shell_policy(settings.shell), environment=environment, read_only=shelf.roots)
+                ShellOptions(
+                    policy=shell_policy(settings.shell),
+                    environment=environment,
+                    read_only=shelf.roots,
+                    sandbox=shelter.sandbox,
+                )
             ),
             owner="kesoku",
         )
@@ -145,13 +154,18 @@ def shell_policy(shell: Shell) -> ShellPolicy:
         use_shell=shell.use_shell,
         allowlist_patterns=shell.allowlist_patterns,
         blocklist_patterns=shell.blocklist_patterns,
-        forbidden_patterns=shell.forbidden_patterns,
+        forbidden_patterns=tuple(load(each.pattern, each.message) for each in shell.forbidden_patterns),
     )
 
 
-def tool_warnings(settings: Settings) -> tuple[str, ...]:
+def tool_warnings(settings: Settings, shelter: Shelter) -> tuple[str, ...]:
     """Return what a person should know of the tools before the run (T2)."""
-    return warnings(shell_policy(settings.shell)) if settings.shell.enabled else ()
+    if not settings.shell.enabled:
+        return ()
+    unsheltered = "shell: there is no sandbox, a command runs with all rights of this user"
+    missing = () if shelter.missing is None else (f"{unsheltered}: {shelter.missing}",)
+    policy = evolve(shell_policy(settings.shell), sandboxed=shelter.sandbox is not None)
+    return (*missing, *warnings(policy))
 
 
 def provider_children(provider: Provider) -> tuple[ChildSpec, ...]:

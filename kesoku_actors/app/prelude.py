@@ -16,6 +16,7 @@ from kesoku_actors.app.locations import exposed
 from kesoku_actors.app.models import provider_registry
 from kesoku_actors.app.plan import tool_warnings
 from kesoku_actors.app.settings import Settings
+from kesoku_actors.app.shelter import Shelter, find_shelter
 from kesoku_actors.app.skills import skill_warnings
 from kesoku_actors.app.weights import fetch_if_needed
 from kesoku_actors.app.workspaces import prepare_sessions_dir
@@ -25,6 +26,7 @@ from kesoku_actors.llm.port import Provider
 from kesoku_actors.llm.registry import Choice, ProviderRegistry
 from kesoku_actors.log import ERROR, WARNING, Entry, Logger, Sink, mask_secrets, stream_sink, write_if_open
 from kesoku_actors.store import StoreFault
+from kesoku_actors.tools.shell import hide_environment
 
 _TOLD: Final = (StoreFault, ActorError)
 _NARROWEST: Final = 20
@@ -40,6 +42,8 @@ class Prelude:
     registry: ProviderRegistry
     provider: Provider
     """The model that answers."""
+    shelter: Shelter
+    """Where commands run."""
 
     def log_actors(self, event: str, /, **fields: object) -> None:
         """Log what the actor kernel says; a crash is told with its cause, once.
@@ -56,18 +60,22 @@ class Prelude:
 
 
 def prepare(settings: Settings, sink: Sink, level: int) -> Prelude:
-    """Make the folder of the sessions, choose the model and say which one answers.
+    """Hide what we were given, make the folder of the sessions, choose the model and say which one answers.
 
     Raises `ConfigError`, `Unwritable` and what fetching a model raises.
     """
+    hide_environment()  # before there is a thread or anything else that runs beside us (T2)
+    shelter = find_shelter(settings)
     prepare_sessions_dir(settings.workspace.sessions_dir)
     world = real_world()
     log = Logger(sink=sink, wall=world.clock.wall, level=level)
     registry = provider_registry(settings, world, log)
     fetch_if_needed(settings, registry)
     choice = registry.choose(settings.agent.llm)
-    _tell_first(settings, choice)
-    return Prelude(settings=settings, world=world, log=log, registry=registry, provider=choice.provider)
+    _tell_first(settings, choice, shelter)
+    return Prelude(
+        settings=settings, world=world, log=log, registry=registry, provider=choice.provider, shelter=shelter
+    )
 
 
 def warm(provider: Provider) -> None:
@@ -97,9 +105,9 @@ def _nowhere(_entry: Entry) -> None:
     """Standard error was closed before the program began."""
 
 
-def _tell_first(settings: Settings, choice: Choice) -> None:
+def _tell_first(settings: Settings, choice: Choice, shelter: Shelter) -> None:
     workspace = settings.workspace
-    tools = (*tool_warnings(settings), *skill_warnings(settings)) if choice.provider.supports_tools else ()
+    tools = (*tool_warnings(settings, shelter), *skill_warnings(settings)) if choice.provider.supports_tools else ()
     # A folder of other things may well be read by all; but who writes in it can replace the database.
     places = ((workspace.db_path, 0o077), (workspace.db_path.parent, 0o022), (workspace.sessions_dir, 0o077))
     open_places = (warning for path, rights in places if (warning := exposed(path, rights)) is not None)

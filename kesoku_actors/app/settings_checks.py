@@ -18,7 +18,7 @@ from attrs import evolve, fields
 from kesoku_actors.app.sections import Discord, SkillSettings, Workspace
 from kesoku_actors.app.settings_decode import Problem
 from kesoku_actors.app.settings_lines import KeyPath
-from kesoku_actors.app.settings_pending import refuse_discord, refuse_shell, refuse_tools
+from kesoku_actors.app.settings_pending import refuse_discord, refuse_tools
 
 Check = Callable[[Any], Iterator[Problem]]
 
@@ -81,7 +81,6 @@ def check_discord(discord: Discord) -> Iterator[Problem]:
 CHECKS: Final[Mapping[str, Check]] = {
     "workspace": check_workspace,
     "tools": refuse_tools,
-    "shell": refuse_shell,
     "discord": check_discord,
 }
 """By section."""

@@ -24,7 +24,7 @@ from cattrs.errors import (
 )
 from cattrs.gen import make_dict_structure_fn
 
-from kesoku_actors.app.sections.rules import Rule
+from kesoku_actors.app.sections.rules import SHORT, Rule
 from kesoku_actors.app.settings_lines import KeyPath
 
 Hook = Callable[[Any, Any], Any]
@@ -166,7 +166,12 @@ def _path(value: Any, _kind: Any) -> Path:
 def _table(kind: Any, converter: BaseConverter) -> Hook:
     inner = make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True, _cattrs_detailed_validation=True)
 
+    short = next((key for key in fields(kind) if key.metadata == SHORT), None)
+    alone = converter.get_structure_hook(short.type) if short is not None else None
+
     def structure(value: Any, wanted: Any) -> Any:
+        if short is not None and alone is not None and type(value) is str:
+            return kind(**{short.name: alone(value, short.type)})
         if type(value) is not dict:
             raise _wrong_kind(dict, value)
         return inner(value, wanted)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from attrs import fields
 
-from kesoku_actors.app.sections import Discord, Shell, ToolSettings
+from kesoku_actors.app.sections import Discord, ToolSettings
 from kesoku_actors.app.settings_decode import Problem
 
 _NOBODY_IS_ASKED: Final = "must be 'never': calls do not wait for a person's yes yet, every call would run unasked"
@@ -33,15 +33,6 @@ def refuse_tools(tools: ToolSettings) -> Iterator[Problem]:
     """Approval does not exist yet (T7)."""
     if tools.approve != "never":
         yield Problem(("tools", "approve"), _NOBODY_IS_ASKED)
-
-
-def refuse_shell(shell: Shell) -> Iterator[Problem]:
-    """The sandbox does not exist yet (T2)."""
-    if shell.sandbox == "require":
-        yield Problem(
-            ("shell", "sandbox"),
-            "cannot be kept: there is no sandbox yet; 'auto' runs commands without one, with all rights of this user",
-        )
 
 
 def refuse_discord(discord: Discord) -> Iterator[Problem]:

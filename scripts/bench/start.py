@@ -47,6 +47,7 @@ def serve() -> None:
                 channels=None,
                 edges=lambda _gateway: (),
                 probe=lambda _point: None,
+                shelter=prelude.shelter,
             )
             async with run_system(build_house(plan).spec, log=prelude.log_actors):
                 print(json.dumps(resident_kib()))

@@ -69,7 +69,6 @@ def test_the_placeholders_of_the_sample_count_as_not_set_and_one_warning_names_t
     [
         ('[tools]\napprove = "risky"\n', "config.toml:2: tools.approve: must be 'never': "),
         ('[tools]\n\napprove = "always"\n', "config.toml:3: tools.approve: must be 'never': "),
-        ('[shell]\nsandbox = "require"\n', "config.toml:2: shell.sandbox: cannot be kept: there is no sandbox yet"),
         (
             '[[discord.channels]]\nchannels = ["1"]\napprove = "risky"\n',
             "config.toml:3: discord.channels[1].approve: must be 'never': ",
@@ -398,3 +397,36 @@ def test_any_document_is_accepted_or_refused_with_lines_that_hold_the_key(
             line, key = problem.split(": ")[:2]
             last = key.split(".")[-1].partition("[")[0]
             assert last in written[int(line) - 1] or "is missing" in problem
+
+
+def test_a_forbidden_pattern_is_a_string_or_a_table_with_a_message(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(
+        "[shell]\nforbidden_patterns = ['^git push', { pattern = '^npm publish', message = \"Ask a person first.\" }]\n"
+    )
+    first, second = load_settings(path, environ={}).shell.forbidden_patterns
+    assert (first.pattern, first.message) == ("^git push", None)
+    assert (second.pattern, second.message) == ("^npm publish", "Ask a person first.")
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("'('", "config.toml:2: shell.forbidden_patterns[1]: the pattern '(' is not a regular expression"),
+        ("{ pattern = '(a)\\1' }", "shell.forbidden_patterns[1].pattern: the pattern '(a)\\\\1' uses a back reference"),
+        ("'(?<!x)y'", "shell.forbidden_patterns[1]: the pattern '(?<!x)y' uses '(?!' or '(?<!', which cannot"),
+        ("{ message = 'x' }", "shell.forbidden_patterns[1].pattern: is missing"),
+        (
+            "{ pattern = 'a', says = 'x' }",
+            "shell.forbidden_patterns[1].says: unknown key; valid here: message, pattern",
+        ),
+        ("5", "shell.forbidden_patterns[1]: must be a table, not a whole number"),
+    ],
+)
+def test_a_forbidden_pattern_that_cannot_be_used_is_named_with_its_line(tmp_path: Path, value: str, told: str) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(f"[shell]\nforbidden_patterns = [{value}]\n")
+    with pytest.raises(ConfigError) as refused:
+        load_settings(path, environ={})
+    assert told in str(refused.value)
+    assert "config.toml:2" in str(refused.value)

@@ -15,7 +15,10 @@ SAMPLES = (
     r"(\b|^)(rm|sudo|shutdown|reboot|mkfs|dd|chmod|chown)(\b|\s|$)",
 )
 
-ATOMS = r"\W \S \D [\W] [\Wa] [^\S] [\s\d-] [^\w.] (?s:.) (?m:^a$) (?a:\w) a b r m . \s \w \d [ab] [^a] []a] [\]a-c] \. \x61 \141 ^ $ \b \B \A \Z - { } é"
+ATOMS = (
+    r"\W \S \D [\W] [\Wa] [^\S] [\s\d-] [^\w.] (?s:.) (?m:^a$) (?a:\w) "
+    r"a b r m . \s \w \d [ab] [^a] []a] [\]a-c] \. \x61 \141 ^ $ \b \B \A \Z - { } é"
+)
 atoms = st.sampled_from(ATOMS.split())
 
 

@@ -31,6 +31,10 @@ class SecretMark:
     """Marks a setting whose value is never shown."""
 
 
+SHORT: Final = {"short": True}
+"""Marks the key of a table that a plain value alone stands for."""
+
+
 def between(least: float, most: float) -> Rule:
     """Return the rule of a finite number from `least` to `most`, both allowed."""
 

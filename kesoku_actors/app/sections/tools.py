@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from attrs import frozen
+from attrs import field, frozen
 
-from kesoku_actors.app.sections.rules import ModuleName, Pattern, Seconds, VariableName, between
+from kesoku_actors.app.sections.rules import SHORT, ModuleName, Pattern, Seconds, Text, VariableName, between
 
 Approve = Literal["never", "risky", "always"]
 
@@ -22,6 +22,15 @@ class ToolSettings:
 
 
 @frozen(kw_only=True)
+class Forbidden:
+    """A pattern that refuses a command; a string alone is the pattern."""
+
+    pattern: Pattern = field(metadata=SHORT)
+    message: Text | None = None
+    """What the model reads then, in place of the pattern."""
+
+
+@frozen(kw_only=True)
 class Shell:
     """The tool `run_shell_command`."""
 
@@ -31,7 +40,7 @@ class Shell:
     mode: Literal["allowlist", "blocklist"] = "blocklist"
     allowlist_patterns: tuple[Pattern, ...] = (r"^(echo|ls|pwd|cat|git|uv|grep|find|python|sed|awk)(\s|$)",)
     blocklist_patterns: tuple[Pattern, ...] = (r"(\b|^)(rm|sudo|shutdown|reboot|mkfs|dd|chmod|chown)(\b|\s|$)",)
-    forbidden_patterns: tuple[Pattern, ...] = ()
+    forbidden_patterns: tuple[Forbidden, ...] = ()
     """Refused in both modes."""
     timeout_s: Seconds = 300.0
     """The deadline of a command (I8)."""
@@ -40,5 +49,6 @@ class Shell:
     env: tuple[VariableName, ...] = ()
     """Variables of this process that commands get besides PATH, HOME, LANG and the like."""
     sandbox: Literal["auto", "require", "off"] = "auto"
+    """`auto`: where one was tried at start and held, else a warning; `require`: or the program does not start."""
     network: bool = False
     """Whether commands inside the sandbox reach the network."""

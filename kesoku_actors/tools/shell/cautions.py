@@ -97,9 +97,10 @@ def _passing(policy: ShellPolicy, calls: tuple[str, ...]) -> str:
 
 
 def _of_a_blocklist(policy: ShellPolicy) -> Iterator[str]:
+    if policy.sandboxed:
+        return
     yield (
-        "shell: a blocklist is a guard rail, not a boundary: there is no sandbox, a command runs with all rights of "
-        "this user, and a name that is put together when the command runs is not seen"
+        "shell: a blocklist is a guard rail, not a boundary: what programs and scripts in files do in turn is not seen"
     )
     if not policy.blocklist_patterns and not policy.forbidden_patterns:
         yield "shell: the blocklist is empty, so no command is refused"
