@@ -85,7 +85,7 @@ def model_problems(settings: Settings) -> Iterator[Problem]:
     factories = {factory.name: factory for factory in registry.factories()}
     if name not in (AUTO, *factories):
         yield Problem(("agent", "llm"), f"there is no model {name!r}; present: {', '.join(factories)}, {AUTO}")
-    elif name in factories and name != LOCAL and (lack := factories[name].missing()):
+    elif name in factories and name not in (LOCAL, *settings.unfinished) and (lack := factories[name].missing()):
         yield Problem(("agent", "llm"), f"{name!r} cannot answer: {lack}; set {factories[name].how}")
 
 

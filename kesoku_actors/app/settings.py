@@ -63,6 +63,8 @@ class Settings:
     """The file they came from, if there was one."""
     warnings: tuple[str, ...] = field(default=(), eq=False)
     """What a person should be told before the run, a line each."""
+    unfinished: frozenset[str] = field(default=frozenset(), eq=False)
+    """Sections in which something is still the sample's placeholder; a warning tells of it."""
 
     def secrets(self) -> tuple[str, ...]:
         """Return every secret the settings hold, to be masked wherever text leaves (T6)."""
@@ -116,7 +118,8 @@ def load_settings(
         raise ConfigError("\n".join(_lines(problems, file, composed)))
     idle = list(without_effect(values))
     warnings = (*_warnings(file, composed), *_lines(idle, file, composed))
-    settings = Settings(**values, source=None if file is None else file.path, warnings=warnings)
+    source, unfinished = None if file is None else file.path, frozenset(str(key[0]) for key in composed.placeholders)
+    settings = Settings(**values, source=source, warnings=warnings, unfinished=unfinished)
     if further is not None and (problems := list(further(settings))):
         raise ConfigError("\n".join(_lines(problems, file, composed)))
     return settings
