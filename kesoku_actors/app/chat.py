@@ -77,6 +77,7 @@ async def _chat(request: ChatRequest, channel: Channel, prelude: Prelude, view: 
         channels=(channel,),
         edges=lambda _gateway: (),
         probe=lambda _point: None,
+        own_tools=prelude.own_tools,
         shelter=prelude.shelter,
     )
     # The signals are taken when it runs.

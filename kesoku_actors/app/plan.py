@@ -13,6 +13,7 @@ from attrs import evolve
 
 from kesoku_actors.actors import Cell, ChildSpec
 from kesoku_actors.app.house import EdgesFor, Plan
+from kesoku_actors.app.own_tools import add_own_tools
 from kesoku_actors.app.search import add_search_tool, search_over
 from kesoku_actors.app.sections import Shell
 from kesoku_actors.app.settings import Settings
@@ -29,6 +30,8 @@ from kesoku_actors.session import Brain, Remit, TurnLimits
 from kesoku_actors.skills import Shelf
 from kesoku_actors.store import DeadCall, Durability, Rules, StoreOptions
 from kesoku_actors.tools import ToolOptions, ToolRegistry
+from kesoku_actors.tools.files import FileTools, Root
+from kesoku_actors.tools.modules import OwnTools
 from kesoku_actors.tools.shell import (
     ShellOptions,
     ShellPolicy,
@@ -54,13 +57,19 @@ def plan_run(
     edges: EdgesFor,
     probe: Callable[[str], None],
     shelter: Shelter = UNSHELTERED,
+    own_tools: OwnTools | None = None,
 ) -> Plan:
-    """Return the plan of a run in which `provider` answers everywhere and commands run in `shelter`."""
+    """Return the plan of a run in which `provider` answers everywhere and commands run in `shelter`.
+
+    `own_tools` are the person's, loaded before the run.
+    """
     brain = Brain(provider=provider, gate=ProviderGate.of(provider))
     agent, shelf = settings.agent, skill_shelf(settings)
     store, registry = store_options(settings, log, probe), tool_registry(settings, shelf, shelter)
     search = search_over(store, log)
     add_search_tool(search, registry)
+    if own_tools is not None:  # behind ours, whose names they cannot take
+        add_own_tools(own_tools, registry, log)
     return Plan(
         store=store,
         sessions_dir=settings.workspace.sessions_dir,
@@ -144,7 +153,17 @@ def tool_registry(settings: Settings, shelf: Shelf, shelter: Shelter) -> ToolReg
             owner="kesoku",
         )
     add_skill_tools(shelf, registry)
+    if settings.tools.files:
+        for tool in file_tools(settings, shelf).all():
+            registry.add(tool, owner="kesoku")
     return registry
+
+
+def file_tools(settings: Settings, shelf: Shelf) -> FileTools:
+    """Return the file tools over the folders of the settings; skills may be read (T3)."""
+    writable = [Root(path=path) for path in settings.tools.roots]
+    readable = [Root(path=path, is_writable=False) for path in (*settings.tools.read_only_roots, *shelf.roots)]
+    return FileTools(roots=(*writable, *readable), chars=settings.shell.output_chars)
 
 
 def shell_policy(shell: Shell) -> ShellPolicy:

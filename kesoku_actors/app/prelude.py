@@ -14,6 +14,7 @@ from attrs import frozen
 from kesoku_actors.actors import ActorError, SystemFailed, leaves
 from kesoku_actors.app.locations import exposed
 from kesoku_actors.app.models import provider_registry
+from kesoku_actors.app.own_tools import load_own_tools
 from kesoku_actors.app.plan import tool_warnings
 from kesoku_actors.app.settings import Settings
 from kesoku_actors.app.shelter import Shelter, find_shelter
@@ -26,6 +27,7 @@ from kesoku_actors.llm.port import Provider
 from kesoku_actors.llm.registry import Choice, ProviderRegistry
 from kesoku_actors.log import ERROR, WARNING, Entry, Logger, Sink, mask_secrets, stream_sink, write_if_open
 from kesoku_actors.store import StoreFault
+from kesoku_actors.tools.modules import OwnTools
 from kesoku_actors.tools.shell import hide_environment
 
 _TOLD: Final = (StoreFault, ActorError)
@@ -44,6 +46,8 @@ class Prelude:
     """The model that answers."""
     shelter: Shelter
     """Where commands run."""
+    own_tools: OwnTools
+    """What the person's modules gave."""
 
     def log_actors(self, event: str, /, **fields: object) -> None:
         """Log what the actor kernel says; a crash is told with its cause, once.
@@ -72,9 +76,17 @@ def prepare(settings: Settings, sink: Sink, level: int) -> Prelude:
     registry = provider_registry(settings, world, log)
     fetch_if_needed(settings, registry)
     choice = registry.choose(settings.agent.llm)
+    own_tools = load_own_tools(settings)
+    tell(f"warning: tools: {problem}" for problem in own_tools.problems)
     _tell_first(settings, choice, shelter)
     return Prelude(
-        settings=settings, world=world, log=log, registry=registry, provider=choice.provider, shelter=shelter
+        settings=settings,
+        world=world,
+        log=log,
+        registry=registry,
+        provider=choice.provider,
+        shelter=shelter,
+        own_tools=own_tools,
     )
 
 

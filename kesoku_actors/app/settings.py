@@ -33,7 +33,7 @@ from kesoku_actors.app.sections import (
     ToolSettings,
     Workspace,
 )
-from kesoku_actors.app.settings_checks import CHECKS, check_skill_roots, resolve_paths, show_key
+from kesoku_actors.app.settings_checks import CHECKS, check_skill_roots, check_tool_roots, resolve_paths, show_key
 from kesoku_actors.app.settings_decode import Problem, decode_section, settings_converter, unknown_key
 from kesoku_actors.app.settings_environment import Composed, compose
 from kesoku_actors.app.settings_file import ConfigFile, read_config_file
@@ -146,6 +146,8 @@ def _decode(composed: Composed, folder: Path) -> tuple[dict[str, Any], list[Prob
         values[name], problems = section, problems + found
     if values["workspace"] is not None and values["skills"] is not None:
         problems += check_skill_roots(values["workspace"], values["skills"], folder)
+        if values["tools"] is not None:
+            problems += check_tool_roots(values["workspace"], values["tools"], values["skills"], folder)
     prices, found = decode_section(converter, composed.data.get("prices", {}), dict[str, ModelPrice], ("prices",), {})
     values["prices"] = prices
     return values, problems + found

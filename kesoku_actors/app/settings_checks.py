@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from attrs import evolve, fields
 
-from kesoku_actors.app.sections import Discord, SkillSettings, Workspace
+from kesoku_actors.app.sections import Discord, SkillSettings, ToolSettings, Workspace
 from kesoku_actors.app.settings_decode import Problem
 from kesoku_actors.app.settings_lines import KeyPath
 from kesoku_actors.app.settings_pending import refuse_discord, refuse_tools
@@ -46,20 +46,42 @@ def check_skill_roots(workspace: Workspace, skills: SkillSettings, home: Path) -
     configuration = Path(os.path.realpath(home))
     if configuration.is_relative_to(os.path.realpath(workspace.skills_dir)):
         yield _problem("skills_dir", f"must not hold the folder of the configuration ({home}), which no tool may read")
-    sessions = Path(os.path.realpath(workspace.sessions_dir))
-    database = Path(os.path.realpath(workspace.db_path))
     for index, root in enumerate(skills.roots):
-        real, problem = Path(os.path.realpath(root)), _not_a_folder(root)
-        if problem is None and real.is_relative_to(sessions):
-            problem = f"must not lie inside sessions_dir ({workspace.sessions_dir}), the model's own"
-        elif problem is None and sessions.is_relative_to(real):
-            problem = f"must not hold sessions_dir ({workspace.sessions_dir}), the model's own"
-        elif problem is None and database.is_relative_to(real):
-            problem = f"must not hold the database ({workspace.db_path}), which no tool may read"
-        elif problem is None and configuration.is_relative_to(real):
-            problem = f"must not hold the folder of the configuration ({home}), which no tool may read"
-        if problem is not None:
+        if (problem := _wrong_root(root, workspace, home)) is not None:
             yield Problem(("skills", "roots", index), problem)
+
+
+def check_tool_roots(workspace: Workspace, tools: ToolSettings, skills: SkillSettings, home: Path) -> Iterator[Problem]:
+    """Nor do the folders of the file tools hold what no tool may read; and what may be written holds no skill (P04)."""
+    for key in ("roots", "read_only_roots"):
+        for index, root in enumerate(getattr(tools, key)):
+            problem = _wrong_root(root, workspace, home)
+            for folder in (workspace.skills_dir, *skills.roots) if key == "roots" else ():
+                if problem is None and _is_beneath(folder, root):
+                    problem = f"must not hold skills ({folder}), which a model may not write"
+                elif problem is None and _is_beneath(root, folder):
+                    problem = f"must not lie among skills ({folder}), which a model may not write"
+            if problem is not None:
+                yield Problem(("tools", key, index), problem)
+
+
+def _wrong_root(root: Path, workspace: Workspace, home: Path) -> str | None:
+    """Say what is wrong with a folder that tools may reach; `home` is where the configuration lies."""
+    if (problem := _not_a_folder(root)) is not None:
+        return problem
+    if _is_beneath(root, workspace.sessions_dir):
+        return f"must not lie inside sessions_dir ({workspace.sessions_dir}), the model's own"
+    if _is_beneath(workspace.sessions_dir, root):
+        return f"must not hold sessions_dir ({workspace.sessions_dir}), the model's own"
+    if _is_beneath(workspace.db_path, root):
+        return f"must not hold the database ({workspace.db_path}), which no tool may read"
+    if _is_beneath(home, root):
+        return f"must not hold the folder of the configuration ({home}), which no tool may read"
+    return None
+
+
+def _is_beneath(path: Path, folder: Path) -> bool:
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
 def check_discord(discord: Discord) -> Iterator[Problem]:

@@ -23,7 +23,6 @@ _NO_EFFECT: Final[Mapping[str, Mapping[str, str]]] = {
         "max_cost_per_day": _UNCOUNTED,
         "failover": "has no effect yet: when the model is down, no other one is tried",
     },
-    "tools": {"modules": "has no effect yet: tools of your own are not loaded"},
     "discord": {"enabled": "has no effect yet: there is no Discord bot"},
 }
 """By section and key: what a value other than the default does not do."""

@@ -73,6 +73,7 @@ async def _interactive(request: TalkRequest, prelude: Prelude, screen: Screen) -
         channels=remit,
         edges=lambda _gateway: (),
         probe=lambda _point: None,
+        own_tools=prelude.own_tools,
         shelter=prelude.shelter,
     )
     brains = Brains(registry=prelude.registry, default=plan.brains[0])
@@ -97,7 +98,9 @@ async def _interactive(request: TalkRequest, prelude: Prelude, screen: Screen) -
         async with system:
             warm(prelude.provider)
             warn = partial(screen.say, style="yellow")
-            desk = TalkDesk(brains=brains, remit=remit, tool_warnings=tool_warnings(settings, prelude.shelter), warn=warn)
+            desk = TalkDesk(
+                brains=brains, remit=remit, tool_warnings=tool_warnings(settings, prelude.shelter), warn=warn
+            )
             with signals.heard() as numbers:
                 session_id = await run_talk(options, gateway=house.gateway, desk=desk, world=world, signals=numbers)
             _say_what_is_waited_for(len(house.tools.statistics().running))

@@ -7,6 +7,7 @@ COMMANDS = {
     "init": ("kesoku_actors.cli.init", "Write a commented configuration."),
     "model": ("kesoku_actors.cli.model", "List and fetch the models that run on this machine."),
     "skills": ("kesoku_actors.cli.skills", "List the agent's skills, and what is wrong with those it cannot use."),
+    "tools": ("kesoku_actors.cli.tools", "List the tools that a model is offered, your own among them."),
     "trace": ("kesoku_actors.cli.trace", "Write what happened in a session as one HTML file."),
 }
 

@@ -41,7 +41,8 @@ class NotLoaded(UsageError):
 class OwnTools:
     """Registers the tools of modules, and keeps what a person should be told of those that were left out."""
 
-    registry: ToolRegistry
+    registry: ToolRegistry = field(factory=ToolRegistry)
+    """Its names are looked at among themselves here; who has others adds these to them."""
     folder: Path
     """Where relative paths start."""
     writable: Sequence[Path] = ()

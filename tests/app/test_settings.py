@@ -83,7 +83,7 @@ def test_what_promises_protection_that_is_not_there_is_refused(refuse: Refuse, t
 def test_what_is_asked_for_in_vain_is_told_with_its_line(tmp_path: Path) -> None:
     text = (
         '[agent]\nmax_turn_tokens = 9\nmax_turn_cost = 0.5\nmax_cost_per_day = 1.0\nfailover = ["openai"]\n'
-        '[tools]\nmodules = ["mine"]\n[discord]\nenabled = true\n'
+        "[discord]\nenabled = true\n"
     )
     warnings = accept(tmp_path, text, {"DISCORD_TOKEN": "token"}).warnings
     assert [warning.removeprefix(f"{tmp_path}/").split(" yet")[0] for warning in warnings] == [
@@ -91,8 +91,7 @@ def test_what_is_asked_for_in_vain_is_told_with_its_line(tmp_path: Path) -> None
         "config.toml:3: agent.max_turn_cost: has no effect",
         "config.toml:4: agent.max_cost_per_day: has no effect",
         "config.toml:5: agent.failover: has no effect",
-        "config.toml:7: tools.modules: has no effect",
-        "config.toml:9: discord.enabled: has no effect",
+        "config.toml:7: discord.enabled: has no effect",
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -65,6 +66,28 @@ def test_every_other_command_runs_as_written(reader):
         done = reader(command)
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
         assert done.stdout.strip(), f"{command} said nothing"
+
+
+def test_the_tools_of_ones_own_are_called_as_written(reader, tmp_path):
+    [tools] = [block for block in blocks("python") if "def convert" in block]
+    [configuration] = [block for block in blocks("toml") if "my_tools.py" in block]
+    calls = (
+        '{ call = "convert", arguments = { celsius = "21" } }',
+        '{ call = "keep", arguments = { text = "It is warm.", day = "2024-05-31" } }',
+    )
+    Path(tmp_path / "my_tools.py").write_text(tools)
+    Path(tmp_path / "my_tools.py").chmod(0o644)
+    Path(tmp_path / "scenario.toml").write_text(f'inferences = [[{", ".join(calls)}], [{{ say = "Done." }}]]')
+    Path(tmp_path / "config.toml").write_text(f'{configuration}\n[scripted]\nscenario_path = "scenario.toml"\n')
+    listed = reader("scripts/kesoku-actors tools list -c config.toml")
+    assert "convert(celsius, to=...)  [my_tools.py]\n    Convert a temperature." in listed.stdout
+    assert (listed.returncode, listed.stderr) == (0, "")
+    talk = reader('scripts/kesoku-actors chat -c config.toml --llm scripted --json "How warm is it?"')
+    assert talk.returncode == 0, talk.stderr
+    events = [json.loads(line) for line in talk.stdout.splitlines()]
+    assert [event["content"] for event in events if event.get("type") == "tool_result"] == ["69.8 fahrenheit", "kept"]
+    [diary] = tmp_path.glob("sessions/*/diary.txt")
+    assert diary.read_text() == "2024-05-31: It is warm.\n"
 
 
 def test_every_configuration_is_accepted(reader, tmp_path):

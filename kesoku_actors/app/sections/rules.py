@@ -86,9 +86,11 @@ def _http_url(value: str) -> str | None:
 
 
 def _module(value: str) -> str | None:
+    if value.endswith(".py") and value.isprintable():
+        return None
     if all(part.isidentifier() and not keyword.iskeyword(part) for part in value.split(".")):
         return None
-    return "must be the dotted name of a Python module"
+    return "must be the path of a Python file, like 'my_tools.py', or the dotted name of a module"
 
 
 def _text_of_lines(value: str) -> str | None:
@@ -128,6 +130,7 @@ Pattern = Annotated[str, Rule(_pattern)]
 """A regular expression that is matched from the start of a simple command, in linear time (T2)."""
 Url = Annotated[str, Rule(_http_url)]
 ModuleName = Annotated[str, Rule(_module)]
+"""The path of a Python file, or the dotted name of a module."""
 Lines = Annotated[str, Rule(_text_of_lines)]
 Zone = Annotated[str, Rule(_zone)]
 VariableName = Annotated[str, Rule(_variable)]

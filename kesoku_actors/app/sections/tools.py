@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 from attrs import field, frozen
@@ -16,7 +17,13 @@ class ToolSettings:
     """Tools in general."""
 
     modules: tuple[ModuleName, ...] = ()
-    """Python modules that register tools of your own."""
+    """Modules of your own, as paths of files or dotted names; their public functions become tools."""
+    files: bool = True
+    """Whether there are `read_file`, `write_file` and `edit_file`."""
+    roots: tuple[Path, ...] = ()
+    """Folders they may read and write beside the session's own."""
+    read_only_roots: tuple[Path, ...] = ()
+    """Folders they may only read; those of skills are among them."""
     approve: Approve = "never"
     """Which calls wait for a person's yes (T7)."""
 
