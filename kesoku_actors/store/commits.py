@@ -37,7 +37,7 @@ from kesoku_actors.store.port import (
 )
 from kesoku_actors.store.rows import step_to_json, to_json
 from kesoku_actors.store.sessions import mode_of
-from kesoku_actors.store.stops import is_covered, settle_stops
+from kesoku_actors.store.stops import is_covered, open_stops, settle_stops
 from kesoku_actors.store.transaction import Session, Transaction
 from kesoku_actors.store.turns import (
     PlanInvalid,
@@ -48,30 +48,38 @@ from kesoku_actors.store.turns import (
     stored,
     take,
 )
-from kesoku_actors.store.workers import is_registered
+from kesoku_actors.store.workers import is_registered, write_down
 
 _PEOPLE_BEFORE: Final = (
     "SELECT id FROM messages INDEXED BY messages_open WHERE session_no = ?"
     " AND status IN ('pending_agent', 'processing') AND root_seq IS NULL AND role = 'user' AND seq < ?"
     " AND NOT EXISTS (SELECT 1 FROM covers WHERE message_id = messages.id AND ended IS NULL) ORDER BY seq"
 )
+_LEFT_OPEN: Final = (
+    "SELECT EXISTS (SELECT 1 FROM messages INDEXED BY messages_open WHERE session_no = ?1"
+    " AND status IN ('pending_agent', 'processing') AND root_seq = ?2),"
+    " EXISTS (SELECT 1 FROM calls WHERE session_no = ?1 AND root_seq = ?2 AND published = 0)"
+)
 
 
 def commit(tx: Transaction, command: Commit) -> CommitReply:
     """Carry out a worker's plan, or refuse it. Raises `PlanInvalid` and `InvalidMessage` for `invalid`."""
-    session = tx.find_session("id = ?", (command.key.session_id,))
+    session = tx.known_session(command.key.session_id)
     if session is None:
         return _stale(f"the session {command.key.session_id!r} is gone")
     known = "SELECT turn_id, message_ids, moved FROM commits WHERE session_no = ? AND id = ?"
     row = tx.first(known, (session.no, command.id))
     if row is not None:
-        return _answer(tx, session, *row)
+        turn_id, message_ids, moved = row
+        changed, said = json.loads(message_ids)
+        return _answer(tx, session, turn_id, Traces(rows=tuple(changed), said=tuple(said)), moved)
     if not is_registered(session, command.key):
         return _stale(f"worker {command.key.worker} of epoch {command.key.epoch} is not the registered one")
     root = tx.get(command.root_id) if command.root_id is not None else None
     if command.root_id is not None and (root is None or not _is_claimed(root, session)):
         return _stale(f"the turn {command.root_id} is not claimed")
     _check_plan(command)
+    write_down(tx, session)
     why = _moved(tx, session, command)
     if why is not None:
         if root is not None:
@@ -104,10 +112,10 @@ def _carry_out(tx: Transaction, session: Session, command: Commit, root: Message
         _add_step(tx, session, command, root, said)
         if command.results is not ResultMode.NONE:
             publish_results(tx, session, root, only_staged=command.results is ResultMode.PUBLISH)
-    _check_ended_whole(tx, session, [end(tx, ending, root) for ending in command.ends])
+    _check_ended_whole(tx, session, [end(tx, session, ending, root) for ending in command.ends])
     adopted = [take(tx, session, taking, root) for taking in command.adopt if root is not None]
     if any(message.is_person for message in adopted):
-        tx.execute("UPDATE sessions SET self_started = 0 WHERE no = ?", (session.no,))
+        session.self_started = 0
     if command.claim is not None:
         _claim(tx, session, command)
     if command.give_back:
@@ -125,10 +133,12 @@ def _check_ended_whole(tx: Transaction, session: Session, ended: list[Message]) 
     roots = {message.id: message for message in ended if message.root_id == message.id}
     if not roots:
         return
-    if any(message.root_id in roots for message in queries.turn(tx.connection, session.no)):
-        raise PlanInvalid("I5: a turn ends without some of its messages")
-    if any(queries.calls(tx.connection, session.no, root.seq) for root in roots.values()):
-        raise PlanInvalid("O4: a turn ends with calls that have no result")
+    for root in roots.values():
+        ((is_open, has_calls),) = tx.select(_LEFT_OPEN, (session.no, root.seq))
+        if is_open:
+            raise PlanInvalid("I5: a turn ends without some of its messages")
+        if has_calls:
+            raise PlanInvalid("O4: a turn ends with calls that have no result")
 
 
 def _claim(tx: Transaction, session: Session, command: Commit) -> None:
@@ -167,11 +177,9 @@ def _add_step(tx: Transaction, session: Session, command: Commit, root: Message,
     step = command.step
     if step is None:
         return
-    counted = "steps = steps + 1, spent_s = spent_s + ?"
-    key = (session.no, root.seq)
-    sql = f"UPDATE turns SET {counted} WHERE session_no = ? AND root_seq = ? RETURNING steps"
-    number = tx.one(sql, (step.duration_s, *key))
-    values = (*key, number, root.id, step_to_json(step), to_json(said))
+    session.turn_steps += 1
+    session.turn_spent_s += step.duration_s
+    values = (session.no, root.seq, session.turn_steps, root.id, step_to_json(step), to_json(said))
     tx.execute("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?)", values)
 
 
@@ -230,26 +238,31 @@ def _remember(tx: Transaction, session: Session, command: Commit, traces: Traces
     turn_id = command.claim.message_id if command.claim else command.root_id
     ids = to_json([traces.rows, traces.said])
     tx.execute("INSERT INTO commits VALUES (?, ?, ?, ?, ?)", (session.no, command.id, turn_id, ids, moved))
-    return _answer(tx, session, turn_id, ids, moved)
+    return _answer(tx, session, turn_id, traces, moved)
 
 
-def _answer(tx: Transaction, session: Session, turn_id: str | None, message_ids: str, moved: str | None) -> CommitReply:
+def _answer(tx: Transaction, session: Session, turn_id: str | None, traces: Traces, moved: str | None) -> CommitReply:
     """Return what is told of a remembered commit: read now, also when it is sent again."""
-    stops = queries.stops(tx.connection, session.no, False)
+    stops = open_stops(tx, session)
     if moved is not None:
         waiting = queries.waiting(tx.connection, session.no)
         return Refused(reason=RefusalReason.MOVED, detail=moved, waiting=waiting, stops=stops)
     turn = tx.get(turn_id) if turn_id is not None else None
-    spent = "SELECT steps, spent_s FROM turns WHERE session_no = ? AND root_seq = ?"
-    steps, spent_s = (tx.first(spent, (session.no, turn.seq)) or (0, 0.0)) if turn else (0, 0.0)
-    changed, said = json.loads(message_ids)
-    rows = [row for row in map(tx.get, changed) if row is not None]
+    rows = [row for row in map(tx.get, traces.rows) if row is not None]
+    steps, spent_s = _spent(tx, session, turn) if turn else (0, 0.0)
     return Committed(
         rows=tuple(sorted(rows, key=lambda row: row.rev)),
-        said=tuple(said),
-        open_calls=queries.calls(tx.connection, session.no, turn.seq) if turn else (),
+        said=traces.said,
+        open_calls=queries.calls(tx.connection, session.no, turn.seq) if turn and session.has_open(turn.seq) else (),
         steps=steps,
         spent_s=spent_s,
-        mode=mode_of(tx, session.channel),
+        mode=mode_of(tx, session),
         stops=stops,
     )
+
+
+def _spent(tx: Transaction, session: Session, turn: Message) -> tuple[int, float]:
+    """Return the steps of a turn and the seconds they and its results took; of the last turn they are counted."""
+    if turn.seq == session.turn_root:
+        return session.turn_steps, session.turn_spent_s
+    return queries.spent(tx.connection, session.no, turn.seq)

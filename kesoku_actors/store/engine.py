@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import apsw
-from attrs import define, frozen
+from attrs import Factory, define, field, frozen
 
 from kesoku_actors.clock import Clock
 from kesoku_actors.errors import KesokuError
@@ -33,7 +33,8 @@ from kesoku_actors.store import (
     titles,
     workers,
 )
-from kesoku_actors.store.sql import scalar
+from kesoku_actors.store.memory import Memory
+from kesoku_actors.store.queries import head
 from kesoku_actors.store.transaction import Changes, Rules, Transaction
 
 Handler = Callable[[Transaction, Any], object]
@@ -100,6 +101,7 @@ class Engine:
     probe: Callable[[str], None]
     _counter: int | None = None
     """As committed last; none before the first group and after one that failed: then it is read."""
+    memory: Memory = field(default=Factory(lambda self: Memory.of(self.connection), takes_self=True), init=False)
 
     def run(self, commands: Sequence[port.Command]) -> tuple[list[object], port.Publication | None]:
         """Commit a group; return the replies in order (`Failed` for a refused one) and what changed, if anything.
@@ -108,8 +110,9 @@ class Engine:
         """
         kinds = tuple(dict.fromkeys(map(_kind, commands)))
         self.connection.execute("BEGIN IMMEDIATE")
+        self.memory.drop()
         try:
-            counter, self._counter = self._counter if self._counter is not None else self._read_counter(), None
+            counter, self._counter = self._counter if self._counter is not None else head(self.connection), None
             tx = Transaction(
                 connection=self.connection,
                 clock=self.clock,
@@ -117,13 +120,14 @@ class Engine:
                 rules=self.rules,
                 life=self.life,
                 counter=counter,
+                memory=self.memory,
             )
             changes = Changes()
             if len(commands) == 1:
                 replies = [self._alone(tx, commands[0], changes)]
             else:
                 replies = [self._apart(tx, command, changes) for command in commands]
-            if tx.counter != counter:
+            if tx.keeps_counter:
                 self.connection.execute("UPDATE meta SET value = ? WHERE name = 'counter'", (tx.counter,))
             self._pass("store.before_commit", kinds)
             self.connection.execute("COMMIT")
@@ -132,17 +136,14 @@ class Engine:
                 self.connection.execute("ROLLBACK")
             raise
         self._counter = tx.counter
+        self.memory.keep()
         self._pass("store.after_commit", kinds)
         return replies, changes.publication(counter, tx.counter) if changes.are_any else None
 
     def nothing_new(self) -> port.Publication:
         """Return a publication of nothing, with the counter as it is."""
-        counter = self._read_counter()
+        counter = head(self.connection)
         return Changes().publication(counter, counter)
-
-    def _read_counter(self) -> int:
-        counter: int = scalar(self.connection, "SELECT value FROM meta WHERE name = 'counter'")
-        return counter
 
     def _pass(self, point: str, kinds: tuple[str, ...]) -> None:
         """Tell the probe the point, then the point of each kind of command in the group."""
@@ -156,24 +157,28 @@ class Engine:
         tx.begin_command()
         try:
             reply = HANDLERS[type(command)](tx, command)
+            tx.end_command()
         except (KesokuError, *_UNFIT) as error:
             self.connection.execute("ROLLBACK")
             self.connection.execute("BEGIN IMMEDIATE")
-            tx.counter = counter
+            self.memory.drop()
+            tx.counter, tx.keeps_counter = counter, False
             return _refusal(command, error)
         changes.absorb(tx.changes)
         return reply
 
     def _apart(self, tx: Transaction, command: port.Command, changes: Changes) -> object:
         """Carry out one command of several: what it fails with is no concern of the others."""
-        counter = tx.counter
+        counter, mark = tx.counter, self.memory.mark()
         tx.begin_command()
         tx.execute("SAVEPOINT command")
         try:
             reply = HANDLERS[type(command)](tx, command)
+            tx.end_command()
         except (KesokuError, *_UNFIT) as error:
             tx.execute("ROLLBACK TO command")
             tx.execute("RELEASE command")
+            self.memory.back_to(mark)
             tx.counter = counter
             return _refusal(command, error)
         tx.execute("RELEASE command")

@@ -57,31 +57,33 @@ def import_sessions(tx: Transaction, command: ImportSessions) -> Imported:
         _check_new(tx, archive)
         _insert(tx, session, archive)
         interrupted, undeliverable = _settle(tx, session)
-        restored = "UPDATE sessions SET self_started = 0, turns = ?, title = ? WHERE no = ?"
-        tx.execute(restored, (archive.head.turns, archive.head.title, session.no))
+        session.self_started, session.turns = 0, archive.head.turns
+        tx.execute("UPDATE sessions SET title = ? WHERE no = ?", (archive.head.title, session.no))
         done = Imported(
             sessions=done.sessions + 1,
             messages=done.messages + len(archive.messages),
             interrupted=done.interrupted + interrupted,
             undeliverable=done.undeliverable + undeliverable,
         )
+        tx.end_command()
         tx.begin_command()  # nobody listens to a store that is being imported into, and a whole one fits in no memory
     return done
 
 
 def _open(tx: Transaction, head: SessionHead) -> Session:
     """Make the session's row, in the place of a tombstone if it was cleared here."""
-    known = tx.find_session("id = ?", (head.id,))
+    known = tx.known_session(head.id)
     if known is not None and known.state is not SessionState.TOMBSTONE:
         raise AlreadyThere(f"the session {head.id} is in this store already; nothing was imported")
     key = (head.chatbot_id, head.channel_id)
-    other = tx.find_session("chatbot_id = ? AND channel_id = ? AND state = 'open'", key)
+    other = tx.find_session("s.chatbot_id = ? AND s.channel_id = ? AND s.state = 'open'", key)
     if other is not None:
         raise AlreadyThere(
             f"the channel {head.chatbot_id}/{head.channel_id} of the session {head.id} has an open session here,"
             f" {other.id} (M6); nothing was imported: clear that one first"
         )
-    tx.execute("DELETE FROM sessions WHERE id = ?", (head.id,))
+    if known is not None:
+        tx.delete_session(known)
     columns = "(id, chatbot_id, channel_id, state, created, last_activity)"
     values = (head.id, *key, head.created, head.last_activity)
     tx.execute(f"INSERT INTO sessions {columns} VALUES (?, ?, ?, 'open', ?, ?)", values)
@@ -121,7 +123,7 @@ def _insert(tx: Transaction, session: Session, archive: SessionArchive) -> None:
             tx.execute("INSERT OR REPLACE INTO seen VALUES (?, ?, ?)", seen)
     for turn in archive.turns:
         values = (session.no, seq[turn.root_id], turn.began, turn.attempts, turn.steps, turn.spent_s)
-        tx.execute("INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?)", values)
+        tx.execute("INSERT INTO ended_turns VALUES (?, ?, ?, ?, ?, ?)", values)
     for step in archive.steps:
         key = (session.no, seq[step.root_id], step.index)
         told = (step.root_id, step_to_json(step.step), to_json(step.message_ids))
@@ -159,7 +161,7 @@ def _settle(tx: Transaction, session: Session) -> tuple[int, int]:
         settle_as_late(tx, stored(tx, message_id))
     waiting = [each.id for each in queries.waiting(tx.connection, session.no)]
     for message_id in [*(message.id for message in turn), *waiting]:
-        end(tx, Ending(message_id=message_id, status=Status.INTERRUPTED, reason=Reason.IMPORTED), root)
+        end(tx, session, Ending(message_id=message_id, status=Status.INTERRUPTED, reason=Reason.IMPORTED), root)
     leaving = tx.select("SELECT id FROM messages WHERE session_no = ? AND status = 'pending'", (session.no,))
     for (message_id,) in leaving:
         tx.save(moved(stored(tx, message_id), Status.UNDELIVERABLE, Reason.IMPORTED))

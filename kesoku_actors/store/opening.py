@@ -23,6 +23,7 @@ from kesoku_actors.store.access import Connect
 from kesoku_actors.store.header import check_header
 from kesoku_actors.store.ownership import owned
 from kesoku_actors.store.port import StoreDamaged, StoreUnusable
+from kesoku_actors.store.queries import head
 from kesoku_actors.store.schema import SCHEMA, migrate
 from kesoku_actors.store.soundness import check_soundness
 from kesoku_actors.store.sql import plan_once, scalar, select
@@ -56,6 +57,7 @@ class OpenedStore:
 
     def end_in_order(self) -> None:
         """Clear the `open` mark and fold the write-ahead log into the file."""
+        select(self.connection, "UPDATE meta SET value = ? WHERE name = 'counter'", (head(self.connection),))
         self.connection.execute("UPDATE meta SET value = 0 WHERE name = 'open'")
         self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         with suppress(apsw.BusyError):  # a reader of another process holds it; whoever closes last folds it
@@ -167,10 +169,10 @@ def _check(path: Path, connection: apsw.Connection, had_log: bool, warn: Callabl
     if version == 0:
         return False
     marks: dict[str, int] = dict(select(connection, "SELECT name, value FROM meta"))
-    last = scalar(connection, "SELECT max(rev) FROM messages") or 0
-    if marks["counter"] < last:
-        raise faults.damaged(path, f"its counter {marks['counter']} is behind its rows, {last}")
     if not marks["open"]:
+        # Written down at an orderly end; before that it stands in the rows as well.
+        if marks["counter"] < (last := head(connection)):
+            raise faults.damaged(path, f"its counter {marks['counter']} is behind its rows, {last}")
         return False
     if not had_log:
         warn(f"{path} was not closed in order and its write-ahead log is gone: the newest messages may be missing")
@@ -184,7 +186,9 @@ def _prepare(connection: apsw.Connection, durability: Durability, now: float) ->
     migrate(connection, now)
     connection.execute("UPDATE meta SET value = 1 WHERE name = 'open'")
     # The mark has to be in the file itself: a log that goes missing must not take it along.
-    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+    # Truncated, so that what is written next needs room at once: a disk that is full says so at the first message.
+    with suppress(apsw.BusyError):  # then it is folded as far as another process' reader lets it
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
 
 

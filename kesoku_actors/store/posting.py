@@ -47,6 +47,12 @@ _PEOPLE_WAITING = (
     "SELECT count(*) FROM messages INDEXED BY messages_open WHERE session_no = ?"
     " AND status IN ('pending_agent', 'processing') AND root_seq IS NULL AND role = 'user'"
 )
+# A post without an external id gives its message its own id, so that the message and its tombstone remember the post.
+_KNOWN = (
+    "SELECT EXISTS (SELECT 1 FROM messages WHERE id = ?1), EXISTS (SELECT 1 FROM refused WHERE id = ?1),"
+    " EXISTS (SELECT 1 FROM removed WHERE message_id = ?1)"
+)
+_REFUSE = "INSERT INTO refused VALUES (?, (SELECT value FROM meta WHERE name = 'epoch'))"
 
 
 def post(tx: Transaction, command: Post) -> PostReply:
@@ -57,7 +63,10 @@ def post(tx: Transaction, command: Post) -> PostReply:
         return before
     session = _session_for(tx, inbound)
     if inbound.role is Role.USER and tx.one(_PEOPLE_WAITING, (session.no,)) >= tx.rules.max_waiting:
-        _record(tx, command, None)
+        if inbound.external_id is not None:
+            _have_seen(tx, inbound, None)
+        else:
+            tx.execute(_REFUSE, (command.id,))
         _tell_refusal(tx, session)
         return PostRefused(max_waiting=tx.rules.max_waiting)
     message = tx.insert(
@@ -69,8 +78,10 @@ def post(tx: Transaction, command: Post) -> PostReply:
         content=content_with_references(inbound.content, attachments_in(inbound.metadata)),
         metadata=inbound.metadata,
         external_id=inbound.external_id,
+        id=command.id if inbound.external_id is None else None,
     )
-    _record(tx, command, message.id)
+    if inbound.external_id is not None:
+        _have_seen(tx, inbound, message.id)
     if inbound.role is Role.USER and not session.title:
         tx.execute("UPDATE sessions SET title = ? WHERE no = ?", (first_words(inbound.content), session.no))
     return Posted(message=message, is_new=True)
@@ -131,15 +142,19 @@ def _is_untaken(message: Message) -> bool:
 def _posted_before(tx: Transaction, command: Post) -> Posted | Gone | PostRefused | None:
     inbound = command.inbound
     if inbound.external_id is None:
-        row = tx.first("SELECT message_id FROM posts WHERE id = ?", (command.id,))
+        ((is_stored, is_refused, is_gone),) = tx.select(_KNOWN, (command.id,))
+        if is_refused:
+            return PostRefused(max_waiting=tx.rules.max_waiting)
+        if not is_stored:
+            return Gone(external_id=command.id) if is_gone else None
+        message_id: str | None = command.id
     else:
         key = (inbound.chatbot_id, inbound.external_id)
         row = tx.first("SELECT message_id FROM seen WHERE chatbot_id = ? AND external_id = ?", key)
-    if row is None:
-        return None
-    if inbound.external_id is None and row[0] is None:
-        return PostRefused(max_waiting=tx.rules.max_waiting)
-    message = None if row[0] is None else tx.get(row[0])
+        if row is None:
+            return None
+        message_id = row[0]
+    message = None if message_id is None else tx.get(message_id)
     return Posted(message=message, is_new=False) if message else Gone(external_id=inbound.external_id or command.id)
 
 
@@ -151,12 +166,7 @@ def _session_for(tx: Transaction, inbound: Inbound) -> Session:
     return open_session(tx, Channel(chatbot_id=inbound.chatbot_id, channel_id=inbound.channel_id))
 
 
-def _record(tx: Transaction, command: Post, message_id: str | None) -> None:
-    inbound = command.inbound
-    if inbound.external_id is None:
-        epoch = "(SELECT value FROM meta WHERE name = 'epoch')"
-        tx.execute(f"INSERT INTO posts VALUES (?, {epoch}, ?)", (command.id, message_id))
-        return
+def _have_seen(tx: Transaction, inbound: Inbound, message_id: str | None) -> None:
     tx.execute("INSERT INTO seen VALUES (?, ?, ?)", (inbound.chatbot_id, inbound.external_id, message_id))
     tx.execute(
         "INSERT INTO channels (chatbot_id, channel_id, last_seen) VALUES (?, ?, ?)"

@@ -43,7 +43,14 @@ from kesoku_actors.store.rows import (
 )
 from kesoku_actors.store.sql import first, scalar, select
 
+_HEAD = (
+    "SELECT (SELECT value FROM meta WHERE name = 'counter'), (SELECT max(seq) FROM messages),"
+    " (SELECT max(rev) FROM messages WHERE rev != seq)"
+)
 _MESSAGES = f"SELECT {MESSAGE_COLUMNS} FROM messages m JOIN sessions s ON s.no = m.session_no"
+# A new row's rev is its seq; only rows changed since stand in the index by rev.
+_NEW = f"{_MESSAGES} WHERE m.seq > ? AND m.rev = m.seq ORDER BY m.seq LIMIT ?"
+_MOVED = f"{_MESSAGES} WHERE m.rev > ? AND m.rev != m.seq ORDER BY m.rev LIMIT ?"
 # Named, because the planner would rather walk the whole history of a session.
 _OPEN = f"SELECT {MESSAGE_COLUMNS} FROM messages m INDEXED BY messages_open JOIN sessions s ON s.no = m.session_no"
 _INFO = "SELECT id, chatbot_id, channel_id, state, created, last_activity, turns, title FROM sessions"
@@ -162,7 +169,8 @@ def changes(connection: apsw.Connection, after_rev: int, limit: int) -> Publicat
     Its `rev` is where to go on: the counter, or the last rev that fitted in.
     """
     top = head(connection)
-    rows = select(connection, f"{_MESSAGES} WHERE m.rev > ? ORDER BY m.rev LIMIT ?", (after_rev, limit))
+    new, moved = (select(connection, sql, (after_rev, limit)) for sql in (_NEW, _MOVED))
+    rows = sorted([*new, *moved], key=lambda row: int(row[2]))[:limit]
     gone = "SELECT message_id, session_id, rev FROM removed WHERE rev > ? ORDER BY rev LIMIT ?"
     removed = select(connection, gone, (after_rev, limit))
     upto = min([top, *(found[-1][2] for found in (rows, removed) if len(found) == limit)])
@@ -328,6 +336,12 @@ def calls(connection: apsw.Connection, no: int, root_seq: int) -> tuple[OpenCall
     return tuple(OpenCall(call_id=id, state=CallState(state)) for id, state in rows)
 
 
+def spent(connection: apsw.Connection, no: int, root_seq: int) -> tuple[int, float]:
+    """Return how many steps a turn has, and the seconds that they and its results took (B4)."""
+    row = first(connection, "SELECT steps, spent_s FROM turns WHERE session_no = ? AND root_seq = ?", (no, root_seq))
+    return (0, 0.0) if row is None else (row[0], row[1])
+
+
 def calls_of(connection: apsw.Connection, root_id: str) -> tuple[OpenCall, ...]:
     """Return the open calls of the turn with this root; empty for an unknown one."""
     row = first(connection, "SELECT session_no, seq FROM messages WHERE id = ?", (root_id,))
@@ -341,8 +355,11 @@ def chunks(connection: apsw.Connection, message_id: str) -> tuple[Chunk, ...]:
 
 
 def head(connection: apsw.Connection) -> int:
-    """Return the counter: no row has a higher `rev`."""
-    return int(scalar(connection, "SELECT value FROM meta WHERE name = 'counter'", ()))
+    """Return the counter: no row has a higher `rev`, and no deleted one had.
+
+    Messages carry their numbers themselves; what is written down is the number given last to anything else.
+    """
+    return max(found or 0 for found in select(connection, _HEAD)[0])
 
 
 def _info(row: tuple[Any, ...]) -> SessionInfo:

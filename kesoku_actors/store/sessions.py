@@ -8,13 +8,13 @@ from kesoku_actors.store.port import CloseSession, NothingToStop, SetMode, WipeS
 from kesoku_actors.store.stops import settle_stops, stop_all
 from kesoku_actors.store.transaction import Session, Transaction
 
-_TABLES_OF_SESSION = ("messages", "turns", "steps", "calls", "jobs", "grants", "stops", "commits", "summaries")
+_TABLES_OF_SESSION = ("messages", "ended_turns", "steps", "calls", "jobs", "grants", "stops", "commits", "summaries")
 
 
 def open_session(tx: Transaction, channel: Channel) -> Session:
     """Return the channel's open session, made now if there is none (M6)."""
     key = (channel.chatbot_id, channel.channel_id)
-    session = tx.find_session("chatbot_id = ? AND channel_id = ? AND state = 'open'", key)
+    session = tx.find_session("s.chatbot_id = ? AND s.channel_id = ? AND s.state = 'open'", key)
     if session is not None:
         return session
     now, session_id = tx.clock.wall(), tx.ids()
@@ -23,9 +23,9 @@ def open_session(tx: Transaction, channel: Channel) -> Session:
     return tx.session(session_id)
 
 
-def mode_of(tx: Transaction, channel: Channel) -> BusyMode:
-    """Return the channel's busy mode (I5)."""
-    return queries.mode(tx.connection, channel) or tx.rules.default_mode
+def mode_of(tx: Transaction, session: Session) -> BusyMode:
+    """Return the busy mode of the session's channel (I5)."""
+    return session.mode or tx.rules.default_mode
 
 
 def set_mode(tx: Transaction, command: SetMode) -> BusyMode:
@@ -53,7 +53,7 @@ def close_session(tx: Transaction, command: CloseSession) -> Stop | NothingToSto
 
 def wipe_session(tx: Transaction, command: WipeSession) -> int:
     """Delete every row of a closed session; return how many messages went. None of another state."""
-    session = tx.find_session("id = ?", (command.session_id,))
+    session = tx.known_session(command.session_id)
     if session is None or session.state is not SessionState.CLOSED:
         return 0
     ids = [id for (id,) in tx.select("SELECT id FROM messages WHERE session_no = ? ORDER BY seq", (session.no,))]
@@ -62,6 +62,9 @@ def wipe_session(tx: Transaction, command: WipeSession) -> int:
     tx.execute("DELETE FROM covers WHERE stop_seq IN (SELECT seq FROM stops WHERE session_no = ?)", (session.no,))
     for table in _TABLES_OF_SESSION:
         tx.execute(f"DELETE FROM {table} WHERE session_no = ?", (session.no,))
-    tombstone = "UPDATE sessions SET state = 'tombstone', title = '', epoch = NULL, worker = NULL WHERE no = ?"
-    tx.execute(tombstone, (session.no,))
+    tx.memory.calm(session.id)
+    tx.memory.hire(session.id, None)
+    session.epoch = session.worker = session.hired = None
+    session.turn_is_open = 0
+    tx.execute("UPDATE sessions SET state = 'tombstone', title = '' WHERE no = ?", (session.no,))
     return len(ids)

@@ -56,6 +56,8 @@ def request_force(tx: Transaction, command: RequestForce) -> Stop | TooEarly | N
 
 def is_covered(tx: Transaction, message: Message) -> bool:
     """Return whether a stop that is not done covers this message."""
+    if not tx.memory.may_be_stopped(message.session_id):
+        return False
     sql = "SELECT 1 FROM covers WHERE message_id = ? AND ended IS NULL"
     return tx.one(sql, (message.id,)) is not None
 
@@ -75,7 +77,8 @@ def covering(tx: Transaction, messages: Iterable[Message]) -> Reason | None:
 
 def settle_stops(tx: Transaction, session: Session) -> None:
     """Mark those stops done whose messages have all ended or are gone."""
-    # Nearly always there is none, which a read says for a quarter of what an update costs.
+    if not tx.memory.may_be_stopped(session.id):
+        return
     sql = (
         "SELECT seq FROM stops WHERE session_no = ? AND done = 0"
         " AND NOT EXISTS (SELECT 1 FROM covers WHERE stop_seq = stops.seq AND ended IS NULL) ORDER BY seq"
@@ -83,10 +86,18 @@ def settle_stops(tx: Transaction, session: Session) -> None:
     for (seq,) in tx.select(sql, (session.no,)):
         tx.execute("UPDATE stops SET done = 1 WHERE seq = ?", (seq,))
         _changed(tx, seq)
+    if tx.first("SELECT 1 FROM stops WHERE session_no = ? AND done = 0 LIMIT 1", (session.no,)) is None:
+        tx.memory.calm(session.id)
+
+
+def open_stops(tx: Transaction, session: Session) -> tuple[Stop, ...]:
+    """Return the session's stops that are not done, by seq."""
+    return queries.stops(tx.connection, session.no, False) if tx.memory.may_be_stopped(session.id) else ()
 
 
 def _store(tx: Transaction, session: Session, root_id: str, covers: list[str], reason: Reason) -> Stop:
     seq = tx.tick()
+    tx.memory.stop(session.id)
     columns = "(seq, session_no, root_id, reason, requested)"
     tx.execute(
         f"INSERT INTO stops {columns} VALUES (?, ?, ?, ?, ?)", (seq, session.no, root_id, reason, tx.clock.wall())

@@ -31,7 +31,7 @@ _OPEN_CALL: Final = "SELECT 1 FROM calls WHERE session_no = ? AND published = 0 
 
 def store_summaries(tx: Transaction, command: StoreSummaries) -> bool:
     """Store what a compaction made, if it still fits; sent again it changes nothing and stands."""
-    session = tx.find_session("id = ?", (command.session_id,))
+    session = tx.known_session(command.session_id)
     if session is None or session.state is not SessionState.OPEN:
         return False
     if tx.one("SELECT 1 FROM summaries WHERE id = ?", (command.summaries[0].id,)):

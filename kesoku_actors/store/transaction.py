@@ -1,9 +1,10 @@
 """One transaction: the counter, the rows it reads and writes, and what it will tell the world.
 
-Invariants: a number given by `tick` is never given again, also not after a rollback that reached the disk (the
-counter is written by the same commit as the rows that carry its numbers). A new row has its own `seq` as `rev`;
-every later change of it takes a new one. What a command changed is kept apart until the command stands, so that one
-that fails leaves no trace.
+Invariants: a number is never given again, also not after a rollback that reached the disk. The numbers of messages
+stand in their rows, where the counter is read from (`queries.head`); it is written down, by the same commit, only for
+numbers that stand in no message, as when one is deleted (`tick`). A new row has its own `seq` as `rev`; every later
+change of it takes a new one. What a command changed is kept apart until the command stands, so that one that fails
+leaves no trace.
 """
 
 from __future__ import annotations
@@ -28,19 +29,22 @@ from kesoku_actors.protocol import (
     Stop,
     Type,
 )
+from kesoku_actors.store.memory import Memory
 from kesoku_actors.store.port import Publication
 from kesoku_actors.store.rows import MESSAGE_COLUMNS, message_of, to_json
+from kesoku_actors.store.session_row import Session, read_session
 from kesoku_actors.store.sql import Row, first, scalar, select
 
-_SESSION = "SELECT no, id, chatbot_id, channel_id, state, title, self_started, epoch, worker FROM sessions"
+__all__ = ["Changes", "Rules", "Session", "Transaction"]
+
 _MESSAGE = f"SELECT {MESSAGE_COLUMNS} FROM messages m JOIN sessions s ON s.no = m.session_no WHERE m.id = ?"
 _INSERT = "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_ACTIVITY = "UPDATE sessions SET last_activity = max(last_activity, ?) WHERE no = ? RETURNING last_activity"
 _SAVE = "UPDATE messages SET rev = ?, status = ?, content = ?, metadata = ? WHERE seq = ?"
 _ROOT = (
     "UPDATE messages SET rev = ?, status = ?, content = ?, metadata = ?, root_id = ?, root_seq = ?, place = ?"
     " WHERE seq = ?"
 )
+_ENDED = "UPDATE covers SET ended = ? WHERE message_id = ? AND ended IS NULL"
 
 
 @frozen(kw_only=True)
@@ -53,20 +57,6 @@ class Rules:
     """Turns in a row that no person began (I6)."""
     default_mode: BusyMode = BusyMode.INTERRUPT
     """Of a channel whose mode nobody changed (I5)."""
-
-
-@frozen(kw_only=True)
-class Session:
-    """A session as commands need it."""
-
-    no: int
-    id: str
-    channel: Channel
-    state: SessionState
-    title: str
-    self_started: int
-    epoch: int | None
-    worker: int | None
 
 
 @define(eq=False)
@@ -121,13 +111,22 @@ class Transaction:
     life: str
     """Names this life of the process (C3)."""
     counter: int
+    memory: Memory
+    keeps_counter: bool = False
+    """Whether a number was given that stands in no message: then the counter is written down."""
     changes: Changes = field(factory=Changes)
     _known: dict[str, Message] = field(factory=dict, init=False)
     """Rows as this command read or wrote them last."""
+    _sessions: dict[str, Session] = field(factory=dict, init=False)
 
     def begin_command(self) -> None:
         """Forget what an earlier command read, changed, or left behind by a rollback."""
-        self.changes, self._known = Changes(), {}
+        self.changes, self._known, self._sessions = Changes(), {}, {}
+
+    def end_command(self) -> None:
+        """Write the sessions' rows that the command changed."""
+        for session in self._sessions.values():
+            session.write(self.connection)
 
     def execute(self, sql: str, values: Row = ()) -> None:
         """Run a statement that has no rows."""
@@ -146,7 +145,11 @@ class Transaction:
         return scalar(self.connection, sql, values)
 
     def tick(self) -> int:
-        """Return the next number (M1)."""
+        """Return the next number (M1), for something else than a message that is stored."""
+        self.keeps_counter = True
+        return self._number()
+
+    def _number(self) -> int:
         self.counter += 1
         return self.counter
 
@@ -162,25 +165,28 @@ class Transaction:
         return message
 
     def find_session(self, where: str, values: Row) -> Session | None:
-        """Return the session that a condition picks, in any state, or none."""
-        row = first(self.connection, f"{_SESSION} WHERE {where}", values)
-        if row is None:
+        """Return the session that a condition on `s` picks, in any state, or none."""
+        session = read_session(self.connection, where, values)
+        if session is None:
             return None
-        no, id, chatbot_id, channel_id, state, title, self_started, epoch, worker = row
-        return Session(
-            no=no,
-            id=id,
-            channel=Channel(chatbot_id=chatbot_id, channel_id=channel_id),
-            state=SessionState(state),
-            title=title,
-            self_started=self_started,
-            epoch=epoch,
-            worker=worker,
-        )
+        known = self._sessions.setdefault(session.id, session)
+        if known is session:
+            hired = self.memory.hired(session.id)
+            session.hired = hired if hired != (session.epoch, session.worker) else None
+        return known
+
+    def known_session(self, session_id: str) -> Session | None:
+        """Return a session in any state, or none."""
+        return self._sessions.get(session_id) or self.find_session("s.id = ?", (session_id,))
+
+    def delete_session(self, session: Session) -> None:
+        """Delete a session's row, of which nothing else is left."""
+        self.execute("DELETE FROM sessions WHERE no = ?", (session.no,))
+        del self._sessions[session.id]
 
     def session(self, session_id: str) -> Session:
         """Return a session that is not wiped. Raises `NotFound`."""
-        session = self.find_session("id = ?", (session_id,))
+        session = self.known_session(session_id)
         if session is None or session.state is SessionState.TOMBSTONE:
             raise NotFound(f"there is no session {session_id!r}; list those there are with `chat -l`")
         return session
@@ -198,12 +204,16 @@ class Transaction:
         root: Message | None = None,
         parent_id: str | None = None,
         external_id: str | None = None,
+        id: str | None = None,
     ) -> Message:
-        """Add a row, to the turn of `root` if there is one. Raises `InvalidMessage` (M2 to M4)."""
-        seq = self.tick()
-        timestamp = self.one(_ACTIVITY, (self.clock.wall(), session.no))
+        """Add a row, to the turn of `root` if there is one; its id is a new one unless one is given.
+
+        Raises `InvalidMessage` (M2 to M4).
+        """
+        seq = self._number()
+        timestamp = session.last_activity = max(self.clock.wall(), session.last_activity)
         message = Message(
-            id=self.ids(),
+            id=id or self.ids(),
             seq=seq,
             rev=seq,
             session_id=session.id,
@@ -230,13 +240,13 @@ class Transaction:
 
     def save(self, message: Message) -> Message:
         """Write the status, content and metadata of a row, under a new `rev`."""
-        rev = self.tick()
+        rev = self._number()
         self.execute(_SAVE, (rev, message.status, message.content, to_json(message.metadata), message.seq))
         return self._saved(evolve(message, rev=rev))
 
     def save_in_turn(self, message: Message, root: Message) -> Message:
         """Write a row that becomes part of the turn of `root`: first of it, or last so far (O1)."""
-        rev = self.tick()
+        rev = self._number()
         place = message.seq if message.id == root.id else rev
         message = evolve(message, rev=rev, root_id=root.id, place=place)
         values = (rev, message.status, message.content, to_json(message.metadata), root.id, root.seq, place)
@@ -250,15 +260,14 @@ class Transaction:
             self.execute("DELETE FROM messages WHERE id = ?", (message_id,))
             self.execute("DELETE FROM chunks WHERE message_id = ?", (message_id,))
             self.execute("INSERT INTO removed VALUES (?, ?, ?)", (rev, message_id, session.id))
-            self.execute("UPDATE covers SET ended = 'gone' WHERE message_id = ? AND ended IS NULL", (message_id,))
+            if self.memory.may_be_stopped(session.id):
+                self.execute(_ENDED, ("gone", message_id))
             self.changes.messages.pop(message_id, None)
             self._known.pop(message_id, None)
             self.changes.removed.append((message_id, session.id, rev))
 
     def _saved(self, message: Message) -> Message:
-        if message.status in ENDED:
-            self.execute(
-                "UPDATE covers SET ended = ? WHERE message_id = ? AND ended IS NULL", (message.status, message.id)
-            )
+        if message.status in ENDED and self.memory.may_be_stopped(message.session_id):
+            self.execute(_ENDED, (message.status, message.id))
         self.changes.messages[message.id] = self._known[message.id] = message
         return message

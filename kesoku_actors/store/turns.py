@@ -42,16 +42,18 @@ def take(tx: Transaction, session: Session, taking: Taking, root: Message) -> Me
     message = stored(tx, taking.message_id)
     if message.root_id not in (None, root.id):
         raise PlanInvalid(f"C2: {message.id} belongs to the turn {message.root_id}, not to {root.id}")
-    if message.root_id is None and any(other.root_id != root.id for other in queries.turn(tx.connection, session.no)):
+    if message.root_id is None and session.turn_is_open and session.turn_root != root.seq:
         raise PlanInvalid(f"C2: {message.id} cannot be taken before the turn that is open")
     taken = moved(message, Status.PROCESSING, taking.reason)
     return tx.save(taken) if message.root_id else tx.save_in_turn(taken, root)
 
 
-def end(tx: Transaction, ending: Ending, turn_root: Message | None) -> Message:
+def end(tx: Transaction, session: Session, ending: Ending, turn_root: Message | None) -> Message:
     """A message reaches its terminal status; one without a root gets its home in the history first (O1)."""
     message = stored(tx, ending.message_id)
     ended = moved(message, ending.status, ending.reason)
+    if session.has_open(message.seq):
+        _end_turn(tx, session)
     if message.root_id is not None:
         return tx.save(ended)
     return tx.save_in_turn(ended, turn_root if turn_root and message.seq < turn_root.seq else message)
@@ -67,11 +69,8 @@ def stored(tx: Transaction, message_id: str) -> Message:
 
 def begin_turn(tx: Transaction, session: Session, root: Message, *, by_person: bool) -> None:
     """Record the first claim of a root; it counts as self-started unless a person is in it (I6)."""
-    tx.execute(
-        "INSERT INTO turns (session_no, root_seq, began) VALUES (?, ?, ?)", (session.no, root.seq, tx.clock.wall())
-    )
-    counted = "0" if by_person else "self_started + 1"
-    tx.execute(f"UPDATE sessions SET turns = turns + 1, self_started = {counted} WHERE no = ?", (session.no,))
+    session.begin_turn(root.seq, tx.clock.wall())
+    session.self_started = 0 if by_person else session.self_started + 1
 
 
 def publish_results(tx: Transaction, session: Session, root: Message, *, only_staged: bool) -> None:
@@ -96,33 +95,38 @@ def publish_results(tx: Transaction, session: Session, root: Message, *, only_st
             jobs.append(call_id)
     for call_id in jobs:  # behind all results of the batch, which stand together (O3)
         tell_end(tx, session, call_id)
-    if spent_s:
-        spend(tx, session, root, spent_s)
-
-
-def spend(tx: Transaction, session: Session, root: Message, seconds: float) -> None:
-    """Count time against the turn's budget (B4)."""
-    sql = "UPDATE turns SET spent_s = spent_s + ? WHERE session_no = ? AND root_seq = ?"
-    tx.execute(sql, (seconds, session.no, root.seq))
+    if session.turn_root == root.seq:
+        session.turn_spent_s += spent_s
+    else:
+        sql = "UPDATE ended_turns SET spent_s = spent_s + ? WHERE session_no = ? AND root_seq = ?"
+        tx.execute(sql, (spent_s, session.no, root.seq))
 
 
 def give_back(tx: Transaction, session: Session, *, clean: bool, max_attempts: int) -> tuple[Message, ...]:
     """The worker is no more: its turn waits again, or ends when it was tried too often (C2). Return changed rows."""
-    tx.execute("UPDATE sessions SET epoch = NULL, worker = NULL WHERE no = ?", (session.no,))
+    session.epoch = session.worker = session.hired = None
+    tx.memory.hire(session.id, None)
+    if not session.turn_is_open:
+        return ()
     turn = [row for row in queries.turn(tx.connection, session.no) if row.status is Status.PROCESSING]
     if not turn:
         return ()
     root = stored(tx, turn[0].root_id or turn[0].id)
-    attempts = tx.one(
-        "UPDATE turns SET attempts = attempts + ? WHERE session_no = ? AND root_seq = ? RETURNING attempts",
-        (not clean, session.no, root.seq),
-    )
-    if attempts < max_attempts:
+    session.turn_attempts += not clean
+    if session.turn_attempts < max_attempts:
         rows = tuple(tx.save(moved(message, Status.PENDING_AGENT, None)) for message in turn)
     else:
-        rows = _give_up(tx, session, root, turn, attempts)
+        rows = _give_up(tx, session, root, turn, session.turn_attempts)
+        _end_turn(tx, session)
     settle_stops(tx, session)
     return rows
+
+
+def _end_turn(tx: Transaction, session: Session) -> None:
+    """The open turn is over: what was counted of it is kept beside what the next one counts."""
+    session.turn_is_open = 0
+    counted = (session.turn_began, session.turn_attempts, session.turn_steps, session.turn_spent_s)
+    tx.execute("INSERT INTO ended_turns VALUES (?, ?, ?, ?, ?, ?)", (session.no, session.turn_root, *counted))
 
 
 def _give_up(

@@ -16,6 +16,7 @@ from kesoku_actors.store.port import (
     WorkerKey,
 )
 from kesoku_actors.store.sessions import mode_of
+from kesoku_actors.store.stops import open_stops
 from kesoku_actors.store.transaction import Session, Transaction
 from kesoku_actors.store.turns import give_back
 
@@ -25,11 +26,13 @@ _DEFAULT_ATTEMPTS = GiveBack(key=WorkerKey(session_id="", epoch=0, worker=0), cl
 def begin_epoch(tx: Transaction, command: BeginEpoch) -> EpochBegun:
     """Raise the epoch and give back what the workers of earlier ones held."""
     epoch = tx.one("UPDATE meta SET value = value + 1 WHERE name = 'epoch' RETURNING value")
-    for (session_id,) in tx.select("SELECT id FROM sessions WHERE worker IS NOT NULL ORDER BY no"):
+    written = [id for (id,) in tx.select("SELECT id FROM sessions WHERE worker IS NOT NULL ORDER BY no")]
+    for session_id in dict.fromkeys([*written, *tx.memory.all_hired()]):
         session = tx.session(session_id)
         if command.channels is None or session.channel in command.channels:
             give_back(tx, session, clean=command.clean, max_attempts=command.max_attempts)
-    tx.execute("DELETE FROM posts WHERE epoch < ?", (epoch - 1,))
+    tx.end_command()
+    tx.execute("DELETE FROM refused WHERE epoch < ?", (epoch - 1,))
     return EpochBegun(
         epoch=epoch,
         runnable=queries.runnable(tx.connection, command.channels, tx.rules.max_self_started),
@@ -41,35 +44,42 @@ def begin_epoch(tx: Transaction, command: BeginEpoch) -> EpochBegun:
 def register(tx: Transaction, command: RegisterWorker) -> Registered:
     """Make a worker the one of its session; what an earlier one left goes back first, as after a crash.
 
-    Raises `NotFound` for a session that is not there, `StoreFault` when the epoch is over.
+    Nothing is written for it unless something goes back: it has no row to lose before its first commit, which writes it
+    down (`write_down`). Raises `NotFound` for a session that is not there, `StoreFault` when the epoch is over.
     """
     key, session = command.key, tx.session(command.key.session_id)
     epoch = tx.one("SELECT value FROM meta WHERE name = 'epoch'")
     if key.epoch != epoch:
         raise StoreFault(f"C2: the epoch {key.epoch} is over, it is {epoch} now; the worker ends")
-    turn = queries.turn(tx.connection, session.no)
     if not is_registered(session, key):
-        if any(message.status is Status.PROCESSING for message in turn):
+        if session.turn_is_open and any(row.status is Status.PROCESSING for row in _turn(tx, session)):
             give_back(tx, session, clean=False, max_attempts=_DEFAULT_ATTEMPTS)
-            turn = queries.turn(tx.connection, session.no)
-        tx.execute("DELETE FROM commits WHERE session_no = ?", (session.no,))
-        tx.execute("UPDATE sessions SET epoch = ?, worker = ? WHERE no = ?", (key.epoch, key.worker, session.no))
-    began = "SELECT began FROM turns WHERE session_no = ? AND root_seq = ?"
+        session.hired = (key.epoch, key.worker)
+        tx.memory.hire(session.id, session.hired)
+    turn = _turn(tx, session) if session.turn_is_open else ()
     return Registered(
         channel=session.channel,
-        mode=mode_of(tx, session.channel),
+        mode=mode_of(tx, session),
         waiting=queries.waiting(tx.connection, session.no),
         returned=tuple(message.id for message in turn),
-        returned_began=tx.one(began, (session.no, turn[0].seq)) if turn else None,
-        stops=queries.stops(tx.connection, session.no, False),
+        returned_began=session.turn_began if turn else None,
+        stops=open_stops(tx, session),
         self_started=session.self_started,
         has_history=queries.has_history(tx.connection, session.no),
     )
 
 
+def write_down(tx: Transaction, session: Session) -> None:
+    """Before its first commit a registration is durable (C2); what was known of an earlier worker's commits is not."""
+    if session.hired is not None:
+        tx.execute("DELETE FROM commits WHERE session_no = ?", (session.no,))
+        (session.epoch, session.worker), session.hired = session.hired, None
+        tx.memory.hire(session.id, None)
+
+
 def end_worker(tx: Transaction, command: GiveBack) -> tuple[Message, ...]:
     """A worker ended: take its rows back, unless it is not the registered one any more."""
-    session = tx.find_session("id = ?", (command.key.session_id,))
+    session = tx.known_session(command.key.session_id)
     if session is None or not is_registered(session, command.key):
         return ()
     return give_back(tx, session, clean=command.clean, max_attempts=command.max_attempts)
@@ -77,7 +87,11 @@ def end_worker(tx: Transaction, command: GiveBack) -> tuple[Message, ...]:
 
 def is_registered(session: Session, key: WorkerKey) -> bool:
     """Return whether the commits of this worker are taken."""
-    return (session.epoch, session.worker) == (key.epoch, key.worker)
+    return session.registered == (key.epoch, key.worker)
+
+
+def _turn(tx: Transaction, session: Session) -> tuple[Message, ...]:
+    return queries.turn(tx.connection, session.no)
 
 
 def _dead_calls(tx: Transaction, channels: tuple[Channel, ...] | None) -> tuple[DeadCall, ...]:

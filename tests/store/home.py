@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import apsw
 from attrs import define
 
 from kesoku_actors.actors import ChildSpec, Mailbox, System, run_system
@@ -52,14 +53,29 @@ from kesoku_actors.store import (
     open_reader,
     store_actor,
 )
+from kesoku_actors.store.schema import migrate
 
 ROOM = Channel(chatbot_id="bot", channel_id="room")
-FIRST_SCHEMA = """
-    DROP TABLE summaries; DROP TABLE jobs; DROP TABLE grants;
-    DROP INDEX calls_waiting; ALTER TABLE calls DROP COLUMN parts;
-    DELETE FROM migrations WHERE number > 1; PRAGMA user_version = 1;
-"""
 """Makes a store one of the first schema."""
+
+
+def made_by_an_earlier_program(path: Path, schema: int = 1) -> None:
+    """Make of a closed store what the program of an earlier schema would have left, with the rows it could hold."""
+    old = path.with_name("old.db")
+    with closing(apsw.Connection(str(old))) as connection:
+        migrate(connection, 5.0, upto=schema)
+        connection.execute("ATTACH ? AS present", (str(path),))
+        for (table,) in connection.execute("SELECT name FROM main.sqlite_schema WHERE type = 'table'").fetchall():
+            if table == "migrations":
+                continue
+            names = "SELECT name FROM pragma_table_info(?, ?)"
+            columns = f"{names} INTERSECT {names}"
+            shared = [name for (name,) in connection.execute(columns, (table, "main", table, "present")).fetchall()]
+            if shared:
+                wanted = ", ".join(shared)
+                connection.execute(f"DELETE FROM main.{table}")
+                connection.execute(f"INSERT INTO main.{table} ({wanted}) SELECT {wanted} FROM present.{table}")
+    old.replace(path)
 
 
 @define

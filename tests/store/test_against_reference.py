@@ -607,7 +607,9 @@ class Twins(RuleBasedStateMachine):
             stops = [self.covered(stop) for stop in queries.stops(self.engine.connection, no, False)]
             assert stops == [stop.covers for stop in self.reference.open_stops(name)]
             facts = self.engine.connection.execute("SELECT self_started, worker FROM sessions WHERE no = ?", (no,))
-            assert facts.fetchone() == (room.self_started, room.worker)
+            ((self_started, worker),) = facts.fetchall()
+            hired = self.engine.memory.hired(self.ours[name])
+            assert (self_started, hired[1] if hired else worker) == (room.self_started, room.worker)
 
     def teardown(self) -> None:
         self.engine.connection.close()

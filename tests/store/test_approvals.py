@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
-
-import apsw
 
 from kesoku_actors.protocol import CallState, Outcome, Reason
 from kesoku_actors.store import (
@@ -20,7 +17,7 @@ from kesoku_actors.store import (
     Standing,
     WipeSession,
 )
-from tests.store.home import FIRST_SCHEMA, Home, cut, living, take
+from tests.store.home import Home, cut, living, made_by_an_earlier_program, take
 
 
 async def asked(home: Home, *names: str, parts: tuple[str, ...] | None = ()) -> tuple[str, ...]:
@@ -184,8 +181,7 @@ async def test_calls_of_a_store_from_before_there_were_approvals_can_wait(tmp_pa
     async with living(tmp_path / "k.db") as home:
         key, root = await home.begin()
         (call,) = await home.call(key, root, "edit")
-    with closing(apsw.Connection(str(tmp_path / "k.db"))) as connection:
-        connection.execute(FIRST_SCHEMA)
+    made_by_an_earlier_program(tmp_path / "k.db")
     async with living(tmp_path / "k.db", seed=1) as home:
         await home.store.call_waiting(CallWaiting(call_id=call, expires=2_000.0))
         assert (await home.store.answer_approval(yes(call, for_session=True))).is_for_session

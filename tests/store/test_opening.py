@@ -39,7 +39,8 @@ def ended_in_order(path: Path) -> None:
 def crashed(path: Path) -> Path:
     """Leave at another path what a dead owner leaves: the database and its log."""
     left = path.with_name("crashed.db")
-    with opening(path):
+    with opening(path) as opened:
+        opened.connection.execute("UPDATE meta SET value = 7 WHERE name = 'epoch'")
         for name in (path.name, path.name + "-wal"):
             left.with_name(left.name + name.removeprefix(path.name)).write_bytes(path.with_name(name).read_bytes())
     return left
@@ -50,7 +51,7 @@ def spoil(path: Path) -> None:
     with opening(path) as opened:
         opened.connection.execute("BEGIN")
         for number in range(2000):
-            opened.connection.execute("INSERT INTO posts VALUES (?, 1, NULL)", (f"{number:08}",))
+            opened.connection.execute("INSERT INTO refused VALUES (?, 1)", (f"{number:08}",))
         opened.connection.execute("COMMIT")
         opened.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     spoilt = bytearray(path.read_bytes())
@@ -280,6 +281,7 @@ def test_c8_a_counter_behind_its_rows_is_refused(tmp_path: Path):
         values = "9, 9, 1, NULL, NULL, 'i', NULL, 'Ada', 'user', 'text', 'error', '', NULL, NULL, 0.0, '{}'"
         opened.connection.execute(f"INSERT INTO messages VALUES ({values})")
         opened.end_in_order()
+        opened.connection.execute("UPDATE meta SET value = 0 WHERE name = 'counter'")
     refused_untouched(path, "counter 0 is behind")
 
 

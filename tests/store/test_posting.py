@@ -99,7 +99,7 @@ async def test_c10_the_same_post_sent_again_is_stored_once(tmp_path: Path):
         assert again == Posted(message=first.message, is_new=False)
 
 
-async def test_c10_a_post_is_known_for_one_more_epoch(tmp_path: Path):
+async def test_c10_a_post_is_known_as_long_as_its_message_is_there(tmp_path: Path):
     async with living(tmp_path / "k.db") as home:
         post, known = Post(id="p", inbound=inbound()), list[bool]()
         for _ in range(3):
@@ -107,7 +107,28 @@ async def test_c10_a_post_is_known_for_one_more_epoch(tmp_path: Path):
             assert isinstance(reply, Posted)
             known.append(not reply.is_new)
             await home.new_epoch()
-        assert known == [False, True, False]
+        assert known == [False, True, True]
+
+
+async def test_c10_a_post_whose_message_was_withdrawn_starts_nothing_when_sent_again(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        post = Post(id="p", inbound=inbound())
+        first = await home.store.post(post)
+        assert isinstance(first, Posted)
+        assert await home.store.withdraw(WithdrawMessage(message_id=first.message.id))
+        assert await home.store.post(post) == Gone(external_id="p")
+
+
+async def test_c10_a_refused_post_is_known_for_one_more_epoch(tmp_path: Path):
+    async with living(tmp_path / "k.db", rules=Rules(max_waiting=1)) as home:
+        waiting = await home.say()
+        post, refused = Post(id="p", inbound=inbound()), list[bool]()
+        assert await home.store.post(post) == PostRefused(max_waiting=1)
+        assert await home.store.withdraw(WithdrawMessage(message_id=waiting.id))
+        for _ in range(2):
+            await home.new_epoch()
+            refused.append(isinstance(await home.store.post(post), PostRefused))
+        assert refused == [True, False]
 
 
 async def test_c10_a_refused_post_sent_again_is_refused_again_and_told_once(tmp_path: Path):

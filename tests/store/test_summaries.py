@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 from attrs import evolve
 
 from kesoku_actors.protocol import InvalidMessage, Message
 from kesoku_actors.protocol.summaries import Summary
 from kesoku_actors.store import CloseSession, ResultMode, StoreSummaries, WipeSession, WorkerKey
-from tests.store.home import FIRST_SCHEMA, Home, done, living, step, take
+from tests.store.home import Home, done, living, made_by_an_earlier_program, step, take
 
 
 def summary(id: str, first: int, last: int | None = None, **more: Any) -> Summary:
@@ -124,8 +122,7 @@ def test_a_summary_says_something_and_ends_after_it_begins():
 async def test_a_store_from_before_there_were_summaries_takes_them(tmp_path: Path):
     async with living(tmp_path / "k.db") as home:
         key, (a,) = await talk(home, "a")
-    with closing(apsw.Connection(str(tmp_path / "k.db"))) as connection:
-        connection.execute(FIRST_SCHEMA)
+    made_by_an_earlier_program(tmp_path / "k.db")
     async with living(tmp_path / "k.db") as home:
         assert await keep(home, key.session_id, summary("s", a.seq))
         assert await home.contents(key.session_id) == ["a", "hi"]

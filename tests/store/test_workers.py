@@ -299,3 +299,38 @@ async def test_a_pivot_keeps_steps_and_time_with_the_turn_they_belong_to(tmp_pat
         assert (reply.steps, reply.spent_s) == (0, 0.0)
         (stored,) = (await home.reader.history(key.session_id)).steps
         assert stored.root_id == old.id
+
+
+async def test_c2_a_registration_that_holds_nothing_yet_ends_with_the_store_and_costs_no_attempt(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        message = await home.say()
+        key = await home.hire(message.session_id)
+    async with living(tmp_path / "k.db", seed=1) as home:
+        reply = await home.commit(key, claim=take(message))
+        assert isinstance(reply, Refused)
+        assert reply.reason is RefusalReason.STALE
+        assert await home.store.give_back(GiveBack(key=key, clean=False)) == ()
+        key = await home.hire(message.session_id)
+        assert (await home.stand(key, claim=take(message))).steps == 0
+        given_back = await home.store.give_back(GiveBack(key=key, clean=False, max_attempts=2))
+        assert [row.status for row in given_back] == [Status.PENDING_AGENT]
+
+
+async def test_c2_a_worker_that_was_replaced_before_its_first_commit_is_stale(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        message = await home.say()
+        first, second = await home.hire(message.session_id), await home.hire(message.session_id)
+        reply = await home.commit(first, claim=take(message))
+        assert isinstance(reply, Refused)
+        assert reply.reason is RefusalReason.STALE
+        await home.stand(second, claim=take(message))
+
+
+async def test_c2_a_new_epoch_ends_a_registration_that_holds_nothing_yet(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        message = await home.say()
+        key = await home.hire(message.session_id)
+        await home.new_epoch()
+        reply = await home.commit(key, claim=take(message))
+        assert isinstance(reply, Refused)
+        assert reply.reason is RefusalReason.STALE

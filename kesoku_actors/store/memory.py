@@ -1,0 +1,90 @@
+"""What the engine remembers from one group of commands to the next: what nearly every commit would read in vain.
+
+* who is registered and holds no row yet (C2): such a registration is lost with the process, and nothing with it; the
+  worker's first commit writes it down;
+* which sessions may have a stop that is not done: never too few, sometimes one too many.
+
+Invariants: what a group says is remembered when it is committed and not before; of a command that fails nothing is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import apsw
+from attrs import define, field
+
+from kesoku_actors.store.sql import select
+
+Hired = tuple[int, int]
+"""Epoch and worker."""
+
+_STOPPED = "SELECT DISTINCT s.id FROM stops t JOIN sessions s ON s.no = t.session_no WHERE t.done = 0"
+
+
+@define(eq=False)
+class Memory:
+    """Of one engine. A new one, after a restart, knows no registration: such a worker is refused `stale` and ends."""
+
+    _hired: dict[str, Hired] = field(factory=dict, init=False)
+    _stopped: set[str] = field(init=False)
+    _hires: dict[str, Hired | None] = field(factory=dict, init=False)
+    """What the present group changes of `_hired`."""
+    _calmed: set[str] = field(factory=set, init=False)
+    """Sessions whose last stop the present group ends."""
+
+    @classmethod
+    def of(cls, connection: apsw.Connection) -> Memory:
+        """Return the memory of an engine that has just been opened."""
+        memory = cls()
+        memory._stopped = {id for (id,) in select(connection, _STOPPED)}
+        return memory
+
+    def hired(self, session_id: str) -> Hired | None:
+        """Return who is registered for a session without a word of it in the session's row."""
+        return self._hires[session_id] if session_id in self._hires else self._hired.get(session_id)
+
+    def all_hired(self) -> Iterable[str]:
+        """Return the sessions of all such workers."""
+        return [id for id in {**self._hired, **self._hires} if self.hired(id) is not None]
+
+    def hire(self, session_id: str, who: Hired | None) -> None:
+        """Remember a registration; none: it is written down now, or over."""
+        if who is not None or session_id in self._hired or session_id in self._hires:
+            self._hires[session_id] = who
+
+    def may_be_stopped(self, session_id: str) -> bool:
+        """Return whether the session may have a stop that is not done; without one there is nothing to look for."""
+        return session_id in self._stopped
+
+    def stop(self, session_id: str) -> None:
+        """Remember that a session has a stop. Taken back by nothing but `calm`: too many do no harm."""
+        self._stopped.add(session_id)
+        self._calmed.discard(session_id)
+
+    def calm(self, session_id: str) -> None:
+        """Every stop of the session is done."""
+        self._calmed.add(session_id)
+
+    def mark(self) -> tuple[dict[str, Hired | None], set[str]]:
+        """Return what the group has said so far, for `back_to`."""
+        return dict(self._hires), set(self._calmed)
+
+    def back_to(self, mark: tuple[dict[str, Hired | None], set[str]]) -> None:
+        """Forget what a command said that failed."""
+        self._hires, self._calmed = mark
+
+    def keep(self) -> None:
+        """The group is committed."""
+        for session_id, who in self._hires.items():
+            if who is None:
+                self._hired.pop(session_id, None)
+            else:
+                self._hired[session_id] = who
+        self._stopped -= self._calmed
+        self.drop()
+
+    def drop(self) -> None:
+        """Begin a group; what one before it said that was not committed is forgotten."""
+        if self._hires or self._calmed:
+            self._hires, self._calmed = {}, set()
