@@ -7,7 +7,7 @@ from typing import Final
 import apsw
 from attrs import frozen
 
-from kesoku_actors.protocol import CallState, Message, Outcome, SessionInfo, Stop, StoredStep
+from kesoku_actors.protocol import CallState, Job, Message, Outcome, SessionInfo, Stop, StoredStep
 from kesoku_actors.store import queries
 from kesoku_actors.store.rows import MESSAGE_COLUMNS, message_of
 from kesoku_actors.store.sql import scalar, select
@@ -63,6 +63,7 @@ class SessionRecord:
     turns: tuple[TurnRecord, ...]
     calls: tuple[CallRecord, ...]
     stops: tuple[Stop, ...]
+    jobs: tuple[Job, ...]
 
 
 def record(connection: apsw.Connection, session_id: str) -> SessionRecord | None:
@@ -94,6 +95,7 @@ def record(connection: apsw.Connection, session_id: str) -> SessionRecord | None
             for id, state, outcome, duration_s, expires, decided_by in select(connection, _CALLS, (no,))
         ),
         stops=tuple(sorted(stops, key=lambda stop: stop.seq)),
+        jobs=queries.jobs(connection, no),
     )
 
 

@@ -24,7 +24,7 @@ LARGEST: Final = 64 << 20
 """Bytes of a file that are read."""
 _PARTS: Final = re.compile(r"^(metadata|history|tools|request|response):", re.MULTILINE)
 _MESSAGE: Final = re.compile(r"^  - ", re.MULTILINE)
-_ID: Final = re.compile(r'^  inference_id: "?([0-9A-Za-z]{1,64})"?$', re.MULTILINE)
+_ID: Final = re.compile(r'^  inference_id: "?([0-9A-Za-z._-]{1,64})"?$', re.MULTILINE)
 _FLOATS: Final = re.compile(r"^  (unix_time|latency_s|first_piece_s): ([0-9]{1,12}(?:\.[0-9]{1,9})?)$", re.MULTILINE)
 
 

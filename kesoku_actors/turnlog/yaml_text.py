@@ -23,7 +23,7 @@ TOO_DEEP: Final = "(nested too deeply to be written)"
 _STEP: Final = 2
 _LONGEST_SIMPLE_KEY: Final = 200
 
-_PLAIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_./()'-]*(?: [A-Za-z0-9_./()'-]+)*\Z")
+_PLAIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_./()',;!?-]*(?: [A-Za-z0-9_./()',;!?-]+)*\Z")
 _RESERVED: Final = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
 _UNFIT: Final = (
     "\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufffe\uffff"

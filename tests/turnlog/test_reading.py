@@ -27,7 +27,7 @@ def put(folder: Path, idx: int, text: str) -> None:
 def test_an_inference_is_found_with_its_parts(tmp_path: Path) -> None:
     put(tmp_path, 3, to_yaml(make_document(inference(reply("Fine.\nThanks.")), 3)))
     (found,) = read_logs(tmp_path)
-    assert (found.idx, found.inference_id, found.name) == (3, "i1", file_name(3))
+    assert (found.idx, found.inference_id, found.name) == (3, "1.1.1", file_name(3))
     assert (found.began, found.latency_s, found.first_piece_s) == (1_700_000_000.25, 2.0, 0.5)
     assert found.history == (
         "  - role: system\n    content: Be brief.",
@@ -48,7 +48,7 @@ def test_no_text_that_was_sent_or_said_moves_the_borders(contents: list[str], sa
     with TemporaryDirectory() as name:
         put(folder := Path(name), 1, text)
         (found,) = read_logs(folder)
-    assert found.inference_id == "i1"
+    assert found.inference_id == "1.1.1"
     assert len(found.history) == len(contents)
     assert found.history == tuple(to_yaml({"x": [message]}).partition("\n")[2].rstrip("\n") for message in messages)
 

@@ -115,7 +115,7 @@ async def test_the_index_goes_on_above_the_store_and_above_every_file_that_is_th
     async with at_work(tmp_path, steps=steps) as desk:
         await desk.write(1, 2)
     assert desk.names() == [file_name(6), file_name(7)]
-    assert asked == [("s", "i1")]
+    assert asked == [("s", "1.1.1")]
     (tmp_path / "llm-turn-0041.log.yaml").write_text("left by something else")
     async with at_work(tmp_path, steps=steps) as desk:
         await desk.write(3)
