@@ -68,7 +68,7 @@ def is_signature(value: Any) -> bool:
 
 def says_something(part: Part) -> bool:
     """Tell whether a text is worth a part: it has something in it, or carries a signature."""
-    return bool(part["text"].strip()) or "thoughtSignature" in part
+    return bool(part["text"]) or "thoughtSignature" in part
 
 
 def unsigned(contents: Sequence[Content]) -> Iterator[tuple[int, Part]]:
