@@ -135,6 +135,8 @@ class _Mending:
             self._done(f"made an object of the response of {call['name']}")
             response["response"] = {"result": str(response["response"])}
         response["name"] = call["name"]
+        if call.get("id"):
+            response["id"] = call["id"]
         return {"functionResponse": response}
 
     def _alternating(self, contents: list[Content]) -> list[Content]:
