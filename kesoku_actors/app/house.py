@@ -11,6 +11,7 @@
     |-- providers       one_for_one: a gate per model
     |-- broker          one_for_one: what each works with outlives it
     |   |-- gateway     the broadcaster
+    |   |-- compactions dynamic: the summarising of one session each, which no turn's end touches
     |   |-- agents      one_for_all: each start is a new epoch, and no worker outlives its dispatcher's
     |   |   |-- workers     dynamic
     |   |   `-- dispatcher
@@ -43,11 +44,14 @@ from kesoku_actors.protocol import Channel
 from kesoku_actors.search import LAST_S, Search, search_actor
 from kesoku_actors.session import (
     Brain,
+    CompactionParts,
+    Compactions,
     DispatcherParts,
     Exits,
     Folders,
     Histories,
     JanitorParts,
+    KeepWhole,
     Recorded,
     Remit,
     TurnLimits,
@@ -68,6 +72,7 @@ from kesoku_actors.store import (
     store_actor,
 )
 from kesoku_actors.tools import ToolOptions, ToolRegistry, Tools
+from kesoku_actors.tools.whole import keep_whole
 from kesoku_actors.turnlog import TurnLog, TurnLogOptions
 
 HOPELESS = (StoreDamaged, StoreInUse, StoreUnusable)
@@ -110,6 +115,8 @@ class Plan:
     """None: no turn log is kept."""
     search: Search | None = None
     """None: nothing is indexed."""
+    keep_whole: KeepWhole = keep_whole
+    """Keeps the whole of a result that the model reads shortened."""
 
 
 @frozen(kw_only=True)
@@ -120,6 +127,7 @@ class House:
     gateway: Gateway
     tools: Tools
     store: Store
+    compactions: Compactions
 
 
 def build_house(plan: Plan) -> House:
@@ -154,6 +162,10 @@ def build_house(plan: Plan) -> House:
         clock=world.clock,
         options=evolve(plan.tool_options, shutdown_grace_s=graces.tools_s, ending_s=graces.ending_s),
     )
+    histories = Histories(latches)
+    compactions = Compactions(
+        CompactionParts(gateway=gateway, histories=histories, brain_for=plan.brain_for, world=world, log=log)
+    )
     exits = Exits()
     workers = Dynamic("workers", on_exit=exits.put)
     dispatcher_parts = DispatcherParts(
@@ -162,7 +174,9 @@ def build_house(plan: Plan) -> House:
         worker_parts=WorkerParts(
             gateway=gateway,
             tools=tools,
-            histories=Histories(latches),
+            histories=histories,
+            compactions=compactions,
+            keep_whole=plan.keep_whole,
             registry=plan.registry,
             layers=plan.layers,
             brain_for=plan.brain_for,
@@ -198,6 +212,7 @@ def build_house(plan: Plan) -> House:
         id="broker",
         children=(
             ChildSpec(id="gateway", start=broadcaster.run, fatal=HOPELESS),
+            DynamicSpec(id="compactions", dynamic=compactions.dynamic, fatal=HOPELESS),
             agents,
             ChildSpec(id="janitor", start=partial(janitor, parts=janitor_parts), fatal=HOPELESS),
             *(() if plan.search is None else (_indexer(plan.search, gateway),)),
@@ -222,7 +237,7 @@ def build_house(plan: Plan) -> House:
         ),
         shutdown_s=plan.stop_s,
     )
-    return House(spec=root, gateway=gateway, tools=tools, store=store)
+    return House(spec=root, gateway=gateway, tools=tools, store=store, compactions=compactions)
 
 
 def _indexer(search: Search, gateway: Gateway) -> ChildSpec:

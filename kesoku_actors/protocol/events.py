@@ -31,6 +31,7 @@ class Activity(StrEnum):
     """Nothing goes on before a person has said yes or no to a call (T7)."""
     STOPPING = "stopping"
     CLEARING = "clearing"
+    COMPACTING = "compacting"
 
 
 @frozen(kw_only=True)

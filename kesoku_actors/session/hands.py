@@ -15,12 +15,13 @@ from attrs import define, evolve, field, frozen
 
 from kesoku_actors.clock import World
 from kesoku_actors.gateway import Gateway
-from kesoku_actors.llm.gate import ProviderGate, infer_once
-from kesoku_actors.llm.port import Piece, Provider, ProviderError, Reply, Request
+from kesoku_actors.llm.gate import infer_once
+from kesoku_actors.llm.port import Piece, ProviderError, Reply, Request
 from kesoku_actors.llm.wellformed import whole_reply, whole_text
 from kesoku_actors.log import Logger
 from kesoku_actors.prompt import PromptContext, PromptLayers, place_in
 from kesoku_actors.protocol import (
+    Activity,
     ActivityChanged,
     Channel,
     Delta,
@@ -30,25 +31,18 @@ from kesoku_actors.protocol import (
 )
 from kesoku_actors.session import vocabulary as v
 from kesoku_actors.session.arrivals import wait_for_files
+from kesoku_actors.session.brain import Brain
+from kesoku_actors.session.compaction import Compactions
 from kesoku_actors.session.histories import Histories
 from kesoku_actors.session.history import History
 from kesoku_actors.session.inlet import Inlet
+from kesoku_actors.session.prompting import Draft, KeepWhole, Prompter
 from kesoku_actors.session.replay import Recorded
 from kesoku_actors.session.turn import TurnLimits
 from kesoku_actors.store import Committed, WorkerKey
 from kesoku_actors.store.again import until_answered
 from kesoku_actors.tools import ToolCall, ToolRegistry, Tools
 from kesoku_actors.turnlog import Notes, TurnLog
-
-NUDGE = "Please answer the last message now, in plain text."
-
-
-@frozen(kw_only=True)
-class Brain:
-    """The model that answers in a session."""
-
-    provider: Provider
-    gate: ProviderGate
 
 
 @frozen(kw_only=True)
@@ -58,11 +52,13 @@ class WorkerParts:
     gateway: Gateway
     tools: Tools
     histories: Histories
+    compactions: Compactions
     registry: ToolRegistry
     layers: PromptLayers
     brain_for: Callable[[Channel], Brain]
     workspace_for: Callable[[str], Path]
     """The session's folder, made if need be."""
+    keep_whole: KeepWhole
     limits: TurnLimits
     resume_within_s: float
     parallel_tools: int
@@ -85,9 +81,21 @@ class Hands:
     channel: Channel
     brain: Brain
     history: History
+    prompter: Prompter = field(init=False)
     request: Request | None = None
     prompt: trio.CancelScope = field(factory=trio.CancelScope)
     inferences: dict[int, trio.CancelScope] = field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        self.prompter = Prompter(
+            session_id=self.key.session_id,
+            history=self.history,
+            brain=self.brain,
+            compactions=self.parts.compactions,
+            workspace=self._workspace,
+            keep_whole=self.parts.keep_whole,
+            log=self.parts.log,
+        )
 
     def perform(self, effect: v.Effect) -> None:
         """Begin an effect; returns at once."""
@@ -96,10 +104,11 @@ class Hands:
             case v.BuildPrompt():
                 self.prompt.cancel()
                 self.prompt = trio.CancelScope()
-                if self.history.awaiting or self.parts.layers.is_stale():
+                draft = None if self.history.awaiting or parts.layers.is_stale() else self._draft(effect)
+                if draft is None or self.prompter.must_wait(draft):
                     start(self._gather, self.prompt, effect)
                 else:
-                    self._build(effect)
+                    self._take(effect, draft)
             case v.CallModel():
                 self.inferences[effect.ticket] = trio.CancelScope()
                 start(self._infer, effect)
@@ -121,10 +130,9 @@ class Hands:
             case v.SetBudget(root_id=root_id, seconds=seconds):
                 self.inlet.budget = (trio.current_time() + seconds, v.BudgetSpent(root_id))
             case v.Notify(activity=activity, root_id=root_id):
-                changed = ActivityChanged(session_id=self.key.session_id, activity=activity, root_id=root_id)
-                parts.gateway.hint(changed, self.channel)
+                self._show(activity, root_id)
             case v.EndCompaction():
-                pass
+                parts.compactions.end(self.key.session_id)
             case v.Finish():
                 raise AssertionError("the loop ends itself")
 
@@ -148,11 +156,27 @@ class Hands:
             await trio.lowlevel.checkpoint_if_cancelled()  # another prompt may be wanted by now
             if late:
                 self.inlet.put(v.PromptBuilt(effect.ticket, late))
-            else:
-                self._build(effect)
+                return
+            draft = self._draft(effect)
+            if self.prompter.must_wait(draft):
+                self._show(Activity.COMPACTING, effect.root_id)
+                await self.prompter.compact(draft)
+                draft = self._draft(effect, may_compact=False)
+                await self.prompter.keep(draft)
+                await trio.lowlevel.checkpoint_if_cancelled()
+                self._show(Activity.THINKING, effect.root_id)
+            self._take(effect, draft)
 
-    def _build(self, effect: v.BuildPrompt) -> None:
-        history, parts, provider = self.history, self.parts, self.brain.provider
+    def _show(self, activity: Activity, root_id: str | None) -> None:
+        changed = ActivityChanged(session_id=self.key.session_id, activity=activity, root_id=root_id)
+        self.parts.gateway.hint(changed, self.channel)
+
+    def _take(self, effect: v.BuildPrompt, draft: Draft) -> None:
+        self.request = self.prompter.taken(draft)
+        self.inlet.put(v.PromptBuilt(effect.ticket))
+
+    def _draft(self, effect: v.BuildPrompt, *, may_compact: bool = True) -> Draft:
+        parts, provider = self.parts, self.brain.provider
         tools = parts.registry.schemas() if provider.supports_tools else ()
         context = PromptContext(
             session_id=self.key.session_id,
@@ -161,18 +185,9 @@ class Hands:
             has_tools=bool(tools),
             small_model=(provider.context_tokens or 1_000_000) < 8_192,
             workspace=self._workspace() if tools else None,
-            place=place_in(history.rows),
+            place=place_in(self.history.rows),
         )
-        self.request = Request(
-            inference_id="",  # given when the model is called
-            session_id=self.key.session_id,
-            system=parts.layers.render(context),
-            history=tuple(history.rows),
-            steps=tuple(history.steps),
-            tools=tools,
-            nudge=NUDGE if effect.nudge else None,
-        )
-        self.inlet.put(v.PromptBuilt(effect.ticket))
+        return self.prompter.draft(effect, parts.layers.render(context), tools, may_compact=may_compact)
 
     async def _infer(self, effect: v.CallModel) -> None:
         assert self.request is not None
@@ -217,9 +232,11 @@ class Hands:
         with scope:
             try:
                 end = whole_reply(await infer_once(brain.provider, brain.gate, request, emit))
+                self.prompter.answered(end.usage)
                 event = v.ModelFinished(effect.ticket, end, spent())
             except ProviderError as error:
                 end = error
+                self.prompter.refused(error)
                 parts.log.warning("inference failed", session=self.key.session_id, kind=error.kind, error=str(error))
                 event = v.ModelFailed(
                     effect.ticket,

@@ -31,6 +31,8 @@ class Histories:
     _kept: OrderedDict[str, tuple[History, int]] = field(factory=OrderedDict, init=False)
     """With the number of rows it was kept with."""
     _rows: int = field(default=0, init=False)
+    _lent: dict[str, History] = field(factory=dict, init=False)
+    """Those that a worker has."""
 
     async def take(self, gateway: Gateway, session_id: str, *, is_new: bool = False) -> History:
         """Return a session's history for its worker, who alone adds to it from now on: kept here, or read.
@@ -41,17 +43,23 @@ class Histories:
             history, rows = self._kept.pop(session_id)
             self._rows -= rows
             if session_id in self.latches.keepers:
+                self._lent[session_id] = history
                 return history
-        history = History()
-        if not is_new:
-            stored = await gateway.history(session_id)
-            history.add(stored.messages)
-            history.add_steps(stored.steps)
+        history = History() if is_new else await read_history(gateway, session_id)
         self.latches.keepers[session_id] = history.changed
+        self._lent[session_id] = history
+        if not is_new:  # last, so that none is missed that is stored meanwhile: from here on it can be found
+            history.summarise(await gateway.reader.summaries(session_id))
         return history
+
+    def find(self, session_id: str) -> History | None:
+        """Return a session's history, with its worker or kept here, without taking it."""
+        kept = self._kept.get(session_id)
+        return self._lent.get(session_id) or (kept[0] if kept and session_id in self.latches.keepers else None)
 
     def leave(self, session_id: str, history: History) -> None:
         """Keep what a worker that ended in order has read and written."""
+        self._lent.pop(session_id, None)
         self._kept[session_id] = (history, len(history.rows))
         self._rows += len(history.rows)
         while len(self._kept) > self.max_sessions or self._rows > self.max_rows:
@@ -61,4 +69,14 @@ class Histories:
 
     def forget(self, session_id: str) -> None:
         """Drop what a worker that did not end in order had: part of it may be missing."""
+        self._lent.pop(session_id, None)
         self.latches.keepers.pop(session_id, None)
+
+
+async def read_history(gateway: Gateway, session_id: str) -> History:
+    """Return a session's history as it is stored now, without its summaries."""
+    history = History()
+    stored = await gateway.history(session_id)
+    history.add(stored.messages)
+    history.add_steps(stored.steps)
+    return history

@@ -16,6 +16,7 @@ from attrs import define, field
 from kesoku_actors.llm.port import StepContent
 from kesoku_actors.protocol import LEAVES, Message, Role, StoredStep, awaits_attachments
 from kesoku_actors.protocol.summaries import Spot, Summary
+from kesoku_actors.session.ladder import NOTHING_CUT, Cut
 from kesoku_actors.session.units import Placed
 from kesoku_actors.store import Commit, Committed
 
@@ -28,6 +29,10 @@ class History:
     steps: list[StepContent] = field(factory=list)
     summaries: tuple[Summary, ...] = ()
     """All of the session's, each before those it stands for."""
+    cut: Cut = NOTHING_CUT
+    """How far what is read of it had to be cut."""
+    kept: set[str] = field(factory=set)
+    """Results shown shortened whose whole was kept in a file."""
     _keys: list[Spot] = field(factory=list)
     _root_seqs: dict[str, int] = field(factory=dict)
     _by_id: dict[str, Message] = field(factory=dict)
@@ -85,6 +90,14 @@ class History:
         if commit.step is not None and commit.root_id is not None:
             step = StoredStep(root_id=commit.root_id, index=reply.steps, step=commit.step, message_ids=reply.said)
             self.add_steps([step])
+
+    def summarise(self, summaries: tuple[Summary, ...]) -> None:
+        """Take the summaries as they are stored. New ones make room, so that nothing need be cut any more.
+
+        A tree only grows, so a smaller one is an older reading.
+        """
+        if len(summaries) > len(self.summaries):
+            self.summaries, self.cut = summaries, NOTHING_CUT
 
     def message(self, message_id: str) -> Message:
         """Return a row of the history. Raises `KeyError`."""

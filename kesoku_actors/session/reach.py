@@ -15,6 +15,7 @@ from typing import Final
 from attrs import define
 
 from kesoku_actors.llm.port import ProviderError
+from kesoku_actors.protocol import ATTACHMENTS, Message, attachments_in
 
 _PER_TOKEN_ASCII: Final = 3.6
 """Characters: English prose has more, code and numbers have fewer."""
@@ -29,6 +30,9 @@ _PER_TOKEN_REST: Final = 0.4
 _LEAST_RATIO, _LARGEST_RATIO = 0.5, 3.0
 """A report beyond these tells of something else than this request, such as what was not read from a cache."""
 _SMALLEST_SAMPLE: Final = 100.0
+_FRAME: Final = 8.0
+"""Tokens a row costs beside its text."""
+_PICTURE: Final = 1_500.0
 _LARGEST_RESERVE: Final = 8_192
 _AFTER_REFUSAL: Final = 0.7
 
@@ -44,6 +48,17 @@ def tokens_in(text: str) -> float:
         rest -= count
     ascii_count = len(text.encode("ascii", "ignore"))
     return tokens + ascii_count / _PER_TOKEN_ASCII + (rest - ascii_count) / _PER_TOKEN_REST
+
+
+def row_tokens(row: Message) -> float:
+    """Return about how many tokens a row of a history is, as a provider sends it.
+
+    What a call is made of stands in its content too. A picture costs what most models take for one.
+    """
+    pictures = 0
+    if ATTACHMENTS in row.metadata:
+        pictures = sum(each.mime_type.startswith("image/") for each in attachments_in(row.metadata))
+    return _FRAME + tokens_in(row.content) + pictures * _PICTURE
 
 
 @define

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -49,6 +50,15 @@ def _shortened(outcome: ToolOutcome, mask: Mask, chars: int, workspace: Path, ca
         return evolve(outcome, content=head_and_tail(whole, chars, note))
     content = head_and_tail(whole, chars, f"left out; the whole is in {file}")
     return evolve(outcome, content=content, metadata={**outcome.metadata, "output_file": file})
+
+
+async def keep_whole(workspace: Path, file: str, text: str) -> None:
+    """Keep a text that was staged before, and so is masked, in `file` of the output folder, unless it is there already.
+
+    Raises `OSError`.
+    """
+    with suppress(FileExistsError):
+        await trio.to_thread.run_sync(_write, workspace, Path(file).name, text)
 
 
 def _write(workspace: Path, name: str, text: str) -> None:

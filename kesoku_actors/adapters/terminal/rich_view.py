@@ -33,6 +33,7 @@ _WORKING: Final = {
     Activity.ASKING: "waiting for a yes",
     Activity.STOPPING: "stopping; Ctrl-C again ends what still runs",
     Activity.CLEARING: "clearing",
+    Activity.COMPACTING: "summarising what was said before",
 }
 _FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 

@@ -20,6 +20,7 @@ _WORDS: Final[Mapping[Activity, str]] = {
     Activity.ASKING: "waits for your yes",
     Activity.STOPPING: "stopping",
     Activity.CLEARING: "clearing",
+    Activity.COMPACTING: "summarising",
 }
 _OFFERS: Final[Mapping[Activity, str]] = {
     Activity.IDLE: "/help",
@@ -28,6 +29,7 @@ _OFFERS: Final[Mapping[Activity, str]] = {
     Activity.ASKING: "/approve, /deny",
     Activity.STOPPING: "^C forces",
     Activity.CLEARING: "^C forces",
+    Activity.COMPACTING: "^C stops",
 }
 _SEPARATOR: Final = " · "
 
