@@ -150,7 +150,7 @@ class Index:
             self.connection.close()
 
     def _put(self, message: Message) -> None:
-        text = _text_of(message)[:LONGEST_TEXT]
+        text = text_of(message)[:LONGEST_TEXT]
         row = self._first("SELECT content FROM words WHERE rowid = ?", (message.seq,))
         if row is not None and row[0] == text:
             return
@@ -235,7 +235,7 @@ def _prepare(connection: apsw.Connection) -> None:
         raise
 
 
-def _text_of(message: Message) -> str:
+def text_of(message: Message) -> str:
     """Return what of a message can be found: what was said, and what a tool was asked and answered; no thoughts."""
     match message.type:
         case Type.THOUGHT:

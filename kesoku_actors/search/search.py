@@ -24,7 +24,16 @@ from kesoku_actors.errors import Fault
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import Message, SessionInfo, SessionState
 from kesoku_actors.search.excerpt import Excerpt, excerpt
-from kesoku_actors.search.index import EVERYWHERE, Index, IndexDamaged, IndexUnusable, Scope, discard, open_index
+from kesoku_actors.search.index import (
+    EVERYWHERE,
+    Index,
+    IndexDamaged,
+    IndexUnusable,
+    Scope,
+    discard,
+    open_index,
+    text_of,
+)
 from kesoku_actors.search.query import parse
 from kesoku_actors.store import Reader
 
@@ -86,7 +95,7 @@ class Search:
         for message in await self.reader.messages(ids):
             session = await self.reader.session(message.session_id)
             if session is not None and session.state is SessionState.OPEN:
-                hits.append(Hit(message=message, session=session, excerpt=excerpt(message.content, query.parts)))
+                hits.append(Hit(message=message, session=session, excerpt=excerpt(text_of(message), query.parts)))
         return tuple(hits)
 
     async def lag(self) -> int:

@@ -51,6 +51,8 @@ def open_for_reading(path: Path, connect: Callable[[Path, int], apsw.Connection]
         connection.close()
         if version == 0 and (header is None or not header.has_tables):
             raise _not_made_yet(path)
+        if 0 < version < SCHEMA:
+            raise StoreBusy(f"{path} is of an older version of this program; the next chat brings it up to date")
         raise StoreDamaged(f"{path} has schema {version}, this program reads {SCHEMA}; use the program that wrote it")
     return connection
 

@@ -93,9 +93,8 @@ def turn_lines(turn: Turn) -> Iterator[Line]:
     for message in turn.messages:
         yield from _message_lines(message)
         for step in after.get(message.id, ()):
-            yield Line(
-                f"  (inference {step.state.value}: {step.provider} {one_line(step.model)}{_why(step)})", Style.BAD
-            )
+            model = one_line(f"{step.provider} {step.model}")
+            yield Line(f"  (inference {step.state.value}: {model}{_why(step)})", Style.BAD)
 
 
 def summary_lines(summaries: Sequence[Summary]) -> Iterator[Line]:
@@ -128,9 +127,7 @@ def _failed_after(turn: Turn) -> dict[str, list[Step]]:
     for stored in turn.steps:
         spoken = [message.id for message in turn.messages if message.id in stored.message_ids]
         if spoken:
-            results = [
-                message.id for message in turn.messages if message.parent_id in spoken and message.role is Role.TOOL
-            ]
+            results = [row.id for row in turn.messages if row.role is Role.TOOL and row.parent_id in spoken]
             last = (results or spoken)[-1]
         if stored.step.state is not StepState.FINISHED:
             after.setdefault(last, []).append(stored.step)
