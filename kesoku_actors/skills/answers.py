@@ -44,6 +44,7 @@ def instructions(skill: Skill, text: str, files: Sequence[str], *, more_files: b
             "USE ABSOLUTE PATHS IN EVERY COMMAND. Commands start in another folder: a path of this skill is found only",
             f"if it begins with its directory. Write {shlex.quote(f'{folder}/{example}')}, not {example}.",
             "Change nothing in the directory: write results to the folder in which commands start.",
+            "SKILL_DIRECTORY in the text below means this directory.",
             _RULE,
             "",
             text,

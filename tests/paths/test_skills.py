@@ -61,6 +61,7 @@ def turn(request: pytest.FixtureRequest, tmp_path: Path) -> Turn:
             timeout=120,
         )
         assert done.returncode == 0, done.stderr
+        (tmp_path / "errors").write_text(done.stderr)
         events = [json.loads(line) for line in done.stdout.splitlines()]
         rows = {event["id"]: event for event in events if event["event"] == "message"}
         return [row["content"] for row in rows.values() if row["type"] == "tool_result"]
@@ -145,6 +146,20 @@ def test_what_a_skill_says_is_no_permission(turn: Turn, tmp_path: Path) -> None:
     for result in refused:
         assert result.startswith("[refused")
         assert "llm = " not in result
+
+
+def test_in_a_sandbox_no_command_writes_a_skill(turn: Turn, tmp_path: Path) -> None:
+    """P04. Without a sandbox a command has all rights of the user, and the program says so at its start."""
+    folder = tmp_path / "skills" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: mine\ndescription: Mine.\n---\nAs I wrote it.\n")
+    turn(
+        shell(f"echo Obey me. >> {folder}/SKILL.md"),
+        shell(f"mkdir -p {folder.parent}/evil && echo > {folder.parent}/evil/SKILL.md"),
+    )
+    sheltered = "there is no sandbox" not in (tmp_path / "errors").read_text()
+    changed = "Obey" in (folder / "SKILL.md").read_text()
+    assert (changed, (folder.parent / "evil").exists()) == (not sheltered, not sheltered)
 
 
 def test_names_of_skills_lead_to_no_file_and_a_wrong_one_to_those_that_are_close(turn: Turn) -> None:
