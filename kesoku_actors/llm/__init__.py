@@ -6,7 +6,7 @@
 * `classify`: table P2, what to do about an error
 * `scripted`: a model that plays a scenario
 * `openai`: a client of any chat completions server. Its pure part: `openai_body` (rows to messages), `openai_rules`
-  (P1), `openai_plain` (without tools), `openai_fit` (sizes), `openai_stream` (chunks to a reply)
+  (P1), `openai_plain` (without tools), `openai_stream` (chunks to a reply)
 * `sse` `wellformed`: framing of streams and soundness of their data, for any provider
 * `local` `local_options` `local_child` `local_server` `weights`: the embedded model, its process and its file
 

@@ -10,6 +10,7 @@ listed is retried, as an unknown failure of a server usually passes.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -93,12 +94,21 @@ KIND_OF_PHRASE: Final[Mapping[str, str]] = {
     "tools param requires": "tools",
     "maximum context length": "context",
     "prompt is too long": "context",
+    "exceeds the maximum number of tokens": "context",
     "exceed context limit": "context",
     "request exceeds the maximum size": "context",
     "credit balance is too low": "quota",
 }
 """What servers without a code for it write instead, in lower case."""
 
+_LENGTHS: Final = (
+    re.compile(
+        r"maximum context length is (?P<context>\d+) tokens.*?(?P<prompt>\d+) tokens", re.IGNORECASE | re.DOTALL
+    ),
+    re.compile(r"too long: (?P<prompt>\d+) tokens > (?P<context>\d+)", re.IGNORECASE),
+    re.compile(r"token count \(?(?P<prompt>\d+)\)? exceeds .*?(?P<context>\d+)", re.IGNORECASE | re.DOTALL),
+)
+"""How servers write how long a prompt was and may be."""
 _LONGEST_DETAIL: Final = 300
 
 
@@ -154,9 +164,8 @@ def from_status(source: Source, status: int, headers: Mapping[str, str], body: b
     error = error_of(body)
     kind = kind_of_error(error) or KIND_OF_STATUS.get(status) or ("server" if status >= 500 else "request")
     detail = str(error.get("message") or body[:_LONGEST_DETAIL].decode("utf-8", "replace"))
-    return provider_error(
-        source, kind, f"HTTP {status} {detail}".rstrip(), retry_after_s=retry_after(headers.get("retry-after"), now=now)
-    )
+    wait_s = retry_after(headers.get("retry-after"), now=now)
+    return _measured(provider_error(source, kind, f"HTTP {status} {detail}".rstrip(), retry_after_s=wait_s), error)
 
 
 def from_error_object(source: Source, error: Any) -> ProviderError:
@@ -165,7 +174,27 @@ def from_error_object(source: Source, error: Any) -> ProviderError:
     code = fields.get("code")
     status_kind = KIND_OF_STATUS.get(code) if isinstance(code, int) else None
     kind = kind_of_error(fields) or status_kind or "server"
-    return provider_error(source, kind, str(fields.get("message") or fields))
+    return _measured(provider_error(source, kind, str(fields.get("message") or fields)), fields)
+
+
+def lengths_in(error: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return how many tokens a refused prompt had and how many the model reads, if the server says both."""
+    fields = error.get("n_prompt_tokens"), error.get("n_ctx")
+    message = str(error.get("message"))
+    found = next((match for pattern in _LENGTHS if (match := pattern.search(message))), None)
+    prompt, context = (found["prompt"], found["context"]) if found is not None else fields
+    try:
+        known = int(prompt or 0), int(context or 0)
+    except (TypeError, ValueError):
+        return None
+    return known if min(known) > 0 else None
+
+
+def _measured(error: ProviderError, fields: Mapping[str, Any]) -> ProviderError:
+    lengths = lengths_in(fields) if error.remedy is Remedy.COMPACT else None
+    if lengths is not None:
+        error.prompt_tokens, error.context_tokens = lengths
+    return error
 
 
 def kind_of_error(error: Mapping[str, Any]) -> str | None:

@@ -26,7 +26,6 @@ from kesoku_actors.llm.classify import Source
 from kesoku_actors.llm.local_child import ChildOptions, Running, run_server
 from kesoku_actors.llm.local_options import LocalOptions, check, model_file
 from kesoku_actors.llm.openai import OpenAIModel
-from kesoku_actors.llm.openai_fit import Reach
 from kesoku_actors.llm.port import Emit, Limits, ProviderError, Remedy, Reply, Request
 from kesoku_actors.log import Logger
 
@@ -101,7 +100,6 @@ class LocalModel:
         self._log = log
         self._wall = wall
         self._lives = _Lives()
-        self._reach = Reach(options.context_size)
 
     def warm(self) -> None:
         """Begin to start the server and return at once. A failure shows at the first inference."""
@@ -155,7 +153,6 @@ class LocalModel:
             api_key=running.key,
             limits=self.limits,
             context_tokens=self.context_tokens,
-            reach=self._reach,
             supports_tools=self.supports_tools,
             transport=transport,
         )

@@ -17,17 +17,16 @@ from typing import Any, Final
 
 import httpx2
 import trio
-from attrs import Factory, define, evolve, field
+from attrs import define, evolve, field
 
 from kesoku_actors import __version__
-from kesoku_actors.llm.classify import Source, error_of, from_status, provider_error
+from kesoku_actors.llm.classify import Source, from_status, provider_error
 from kesoku_actors.llm.dialects import Declaring
 from kesoku_actors.llm.dialects.openai import declare
 from kesoku_actors.llm.heard import unwinding
 from kesoku_actors.llm.openai_body import make_body
-from kesoku_actors.llm.openai_fit import Reach, fit, size
 from kesoku_actors.llm.openai_plain import without_tools
-from kesoku_actors.llm.openai_rules import ChatMessage, Repaired, repair
+from kesoku_actors.llm.openai_rules import repair
 from kesoku_actors.llm.openai_stream import LONGEST, ChatStream
 from kesoku_actors.llm.port import Emit, Limits, Piece, ProviderError, Remedy, Reply, Request
 from kesoku_actors.llm.sse import EventReader, EventTooLong
@@ -70,8 +69,6 @@ class OpenAIModel:
     """How to reach the server if not by TCP, such as a unix socket; it is closed with the model."""
     parameters: Mapping[str, Any] = field(factory=dict)
     """Further fields of the request's body, such as `temperature`."""
-    reach: Reach = field(default=Factory(lambda self: Reach(self.context_tokens), takes_self=True))
-    """What is known of the size of its context; give one that lives longer than this object to keep what it learns."""
     _declaring: Declaring = field(factory=lambda: Declaring(declare), init=False, repr=False)
     _client: httpx2.AsyncClient | None = field(default=None, init=False, repr=False)
     _making: trio.Lock = field(factory=trio.Lock, init=False, repr=False)
@@ -94,7 +91,7 @@ class OpenAIModel:
             request.sent(body)
             async with client.stream("POST", self._url, content=content, headers=headers) as response:
                 if response.status_code != httpx2.codes.OK:
-                    raise await self._refusal(response, body)
+                    raise await self._refusal(response)
                 await self._read(response, stream, emit)
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, EventTooLong) as error:
             kind = next(kind for types, kind in _KIND_OF_EXCEPTION if isinstance(error, types))
@@ -120,17 +117,9 @@ class OpenAIModel:
         body = make_body(request, provider=self.name, model=self.model, output_limit=limit, declared=declared)
         sound = repair(body["messages"])
         messages = sound.messages if self.supports_tools else tuple(without_tools(sound.messages))
-        fitted = self._fit(messages, body)
-        repairs = sound.repairs + fitted.repairs
-        if repairs:
-            self.log.warning("history repaired for a request", session_id=request.session_id, repairs=repairs)
-        return {**body, "messages": fitted.messages, **self.parameters}
-
-    def _fit(self, messages: tuple[ChatMessage, ...], body: Mapping[str, Any]) -> Repaired:
-        most = self.reach.most_bytes()
-        if most is None:
-            return Repaired(messages=messages, repairs=())
-        return fit(messages, most - _tools_size(body))
+        if sound.repairs:
+            self.log.warning("history repaired for a request", session_id=request.session_id, repairs=sound.repairs)
+        return {**body, "messages": messages, **self.parameters}
 
     def _headers(self) -> dict[str, str]:
         headers = {"content-type": "application/json", "user-agent": f"kesoku-actors/{__version__}"}
@@ -178,24 +167,16 @@ class OpenAIModel:
                         patience.deadline = min(patience.deadline, trio.current_time() + _AFTER_FINISH_S)
         _play(events.end(), stream, emit)
 
-    async def _refusal(self, response: httpx2.Response, body: Mapping[str, Any]) -> ProviderError:
+    async def _refusal(self, response: httpx2.Response) -> ProviderError:
         said = await _bounded(response, _ERROR_BODY)
         if self.api_key:  # some servers repeat the key they refuse (T6)
             said = said.replace(self.api_key.encode(), b"***")
         error = from_status(self.source, response.status_code, response.headers, said, now=self.wall())
-        if error.remedy is Remedy.COMPACT:
-            self.reach.refused(size(body["messages"]) + _tools_size(body), error_of(said))
-            if self._fit(body["messages"], body).repairs:
-                error.remedy = Remedy.RETRY  # the next request is cut to what was just learnt
         if error.kind == "tools" and self.supports_tools:
             self.log.warning("the model cannot use tools: going on without them", provider=self.name, model=self.model)
             self.supports_tools = False
             error.remedy = Remedy.RETRY
         return error
-
-
-def _tools_size(body: Mapping[str, Any]) -> int:
-    return len(json.dumps(body["tools"])) if "tools" in body else 0
 
 
 def _play(events: list[str], stream: ChatStream, emit: Emit) -> None:

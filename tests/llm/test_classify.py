@@ -14,6 +14,7 @@ from kesoku_actors.llm.classify import (
     Source,
     from_error_object,
     from_status,
+    lengths_in,
     provider_error,
     retry_after,
 )
@@ -115,3 +116,33 @@ def test_an_error_text_with_half_a_character_can_be_stored() -> None:
     body = b'{"error": {"message": "bad \\ud800 thing"}}'
     for error in (from_status(SOURCE, 400, {}, body, now=NOW), from_error_object(SOURCE, "bad \ud800 thing")):
         str(error).encode()
+
+
+@pytest.mark.parametrize(
+    ("message", "lengths"),
+    [
+        (
+            "This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens.",
+            (9001, 8192),
+        ),
+        ("prompt is too long: 210000 tokens > 200000 maximum", (210000, 200000)),
+        (
+            "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+            (1200000, 1048576),
+        ),
+        ("too much", None),
+    ],
+)
+def test_a_refusal_for_the_length_says_how_long_it_was_and_may_be(
+    message: str, lengths: tuple[int, int] | None
+) -> None:
+    assert lengths_in({"message": message}) == lengths
+    error = from_error_object(SOURCE, {"message": message, "code": 413})
+    assert error.remedy is Remedy.COMPACT
+    assert (error.prompt_tokens, error.context_tokens) == (lengths or (None, None))
+
+
+def test_lengths_that_are_no_numbers_are_none() -> None:
+    assert lengths_in({"n_prompt_tokens": "many", "n_ctx": 12}) is None
+    assert lengths_in({"n_prompt_tokens": 13}) is None
+    assert lengths_in({"n_prompt_tokens": 13, "n_ctx": 12}) == (13, 12)

@@ -169,6 +169,8 @@ async def test_a_prompt_longer_than_the_context_asks_for_compaction(smollm2):
         with pytest.raises(ProviderError) as failure:
             await ask(model, LONG * 3)
         assert failure.value.remedy is Remedy.COMPACT
+        assert failure.value.context_tokens == 256
+        assert (failure.value.prompt_tokens or 0) > 256
 
 
 async def test_its_gate_lets_one_inference_run_at_a_time(smollm2):

@@ -411,27 +411,12 @@ async def test_a_stalling_server_is_left_by_the_watchdog(begun: bool) -> None:
     assert (caught.value.kind, caught.value.remedy) == ("stall", Remedy.RETRY)
 
 
-async def test_a_session_too_long_for_its_model_goes_on_with_the_newest_part() -> None:
-    too_long = error_answer(400, type="exceed_context_size_error", n_prompt_tokens=5000, n_ctx=2048)
-    turns = [
-        row for at in range(40) for row in (said(2 * at + 1, f"{at}: {'word ' * 60}"), answered(2 * at + 2, "Yes."))
-    ]
-    request = asking(*turns, said(100, "And now?"))
-    async with talking_to(too_long, text_answer("ok")) as (server, model):
-        with pytest.raises(ProviderError) as caught:
-            await infer(model, request)
-        assert (caught.value.kind, caught.value.remedy) == ("context", Remedy.RETRY)
-        assert (await infer(model, request)).text == "ok"
-    first, second = (body["messages"] for body in server.bodies)
-    assert len(second) < len(first)
-    assert (second[0], second[-1]) == (first[0], first[-1])
-
-
-async def test_a_message_too_long_by_itself_is_not_tried_again() -> None:
+async def test_a_prompt_too_long_is_refused_with_what_the_server_says_of_its_length() -> None:
     too_long = error_answer(400, type="exceed_context_size_error", n_prompt_tokens=5000, n_ctx=2048)
     async with talking_to(too_long) as (_, model):
         error = await refused(model)
-    assert error.remedy is Remedy.COMPACT
+    assert (error.kind, error.remedy) == ("context", Remedy.COMPACT)
+    assert (error.prompt_tokens, error.context_tokens) == (5000, 2048)
     assert "longer than the model can read" in str(error)
 
 
