@@ -5,7 +5,7 @@
 * `annotations` `shapes` (`scalars` `choices` `containers` `records`): what an argument looks like, and what becomes of
   what a model sends; pure
 * `runner` `board` `execution` `threads`: the actor and its face `Tools`, slots, one call carried out
-* `output` `whole`: what a tool said, made fit to be stored and shown; the whole of a long output in a file
+* `results` `output` `whole`: what a tool said, as text, made fit to be stored and shown; the whole of a long output in a file
 * `shell`: the tool `run_shell_command`; `files`: `read_file`, `write_file`, `edit_file`; `modules`: a person's own
 """
 

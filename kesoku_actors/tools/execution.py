@@ -7,7 +7,6 @@ from outside (the supervisor's, after its grace) is the one thing that goes on.
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from kesoku_actors.protocol import Outcome
 from kesoku_actors.tools.board import Ending, Run
 from kesoku_actors.tools.port import ToolContext, ToolOutcome
 from kesoku_actors.tools.registry import Tool
+from kesoku_actors.tools.results import text_of
 from kesoku_actors.tools.threads import Stage, ThreadCall
 
 NO_OUTPUT: Final = "(no output)"
@@ -111,19 +111,8 @@ class Executor:
 
 def _outcome(result: Any) -> ToolOutcome:
     """What a function returned, as a model reads it."""
-    match result:
-        case ToolOutcome():
-            return result if result.content.strip() else evolve(result, content=NO_OUTPUT)
-        case None:
-            return ToolOutcome(outcome=Outcome.OK, content=NO_OUTPUT)
-        case str():
-            return ToolOutcome(outcome=Outcome.OK, content=result if result.strip() else NO_OUTPUT)
-        case _:
-            try:
-                content = json.dumps(result, ensure_ascii=False, default=str)
-            except (TypeError, ValueError, RecursionError):  # keys JSON cannot have, or a value within itself
-                content = repr(result)
-            return ToolOutcome(outcome=Outcome.OK, content=content)
+    outcome = result if isinstance(result, ToolOutcome) else ToolOutcome(outcome=Outcome.OK, content=text_of(result))
+    return outcome if outcome.content.strip() else evolve(outcome, content=NO_OUTPUT)
 
 
 def _failure(error: BaseException) -> ToolOutcome:

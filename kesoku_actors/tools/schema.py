@@ -52,6 +52,8 @@ class Signature:
 
 def signature_of(function: Callable[..., Any], *, name: str | None = None) -> Signature:
     """Return what `function` takes as a tool called `name` (its own name otherwise). Raises `InvalidTool`."""
+    if not callable(function) or isinstance(function, type):
+        raise InvalidTool(f"{function!r:.80} is no function; register a function, or an object that can be called")
     plain = _plain(function)
     name = name or str(getattr(plain, "__name__", type(function).__name__))
     if not _NAME.fullmatch(name):
@@ -140,5 +142,6 @@ def _annotation(plain: Callable[..., Any], parameter: inspect.Parameter, name: s
 
 
 def _is_context(annotation: Any) -> bool:
-    kinds = get_args(annotation)[:1] if get_origin(annotation) is Annotated else (annotation,)
-    return kinds == (ToolContext,)
+    if get_origin(annotation) is Annotated:
+        return _is_context(get_args(annotation)[0])
+    return annotation is ToolContext or (ToolContext in get_args(annotation) and type(None) in get_args(annotation))

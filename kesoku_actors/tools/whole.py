@@ -16,6 +16,7 @@ from typing import Any, Final
 import trio
 from attrs import evolve
 
+from kesoku_actors.protocol import ATTACHMENTS, AttachmentState, InvalidMessage, attachments_in
 from kesoku_actors.tools.output import harmless, head_and_tail
 from kesoku_actors.tools.port import ToolOutcome
 
@@ -30,12 +31,27 @@ Mask = Callable[[str], str]
 async def presentable(outcome: ToolOutcome, *, mask: Mask, chars: int, workspace: Path, call_id: str) -> ToolOutcome:
     """Return `outcome` as it may be staged; of a content longer than `chars` head and tail, and the file's name."""
     metadata = {key: _masked(value, mask) for key, value in outcome.metadata.items()}
-    outcome = evolve(outcome, metadata=metadata)
+    outcome = _with_sound_attachments(evolve(outcome, metadata=metadata))
     if len(outcome.content) <= chars:
         content = mask(harmless(outcome.content))
         return evolve(outcome, content=head_and_tail(content, chars))
     # In a thread: a megabyte takes longer than an event loop may stand still, and so may the disk.
     return await trio.to_thread.run_sync(_shortened, outcome, mask, chars, workspace, call_id)
+
+
+def _with_sound_attachments(outcome: ToolOutcome) -> ToolOutcome:
+    """Return `outcome` without attachments that are none: who reads the message relies on them (M8)."""
+    if ATTACHMENTS not in outcome.metadata:
+        return outcome
+    try:
+        attached = attachments_in(outcome.metadata)
+        problem = "" if all(each.state is AttachmentState.SAVED for each in attached) else "they must be saved already"
+    except InvalidMessage as invalid:
+        problem = str(invalid)
+    if not problem:
+        return outcome
+    rest = {key: value for key, value in outcome.metadata.items() if key != ATTACHMENTS}
+    return evolve(outcome, content=f"{outcome.content}\n[its attachments were left out: {problem}]", metadata=rest)
 
 
 def _shortened(outcome: ToolOutcome, mask: Mask, chars: int, workspace: Path, call_id: str) -> ToolOutcome:

@@ -266,6 +266,8 @@ def deep_down(shape: dict[str, list[complex]]) -> None: ...
         (weather, "1st", "begins with"),
         (weather, "x" * 65, "64"),
         (lambda: None, None, "letters, digits"),
+        (Point, None, "is no function"),
+        (42, "answer", "is no function"),
     ],
 )
 def test_what_cannot_be_a_tool_is_refused_when_it_is_registered(function, name, said):
@@ -290,6 +292,17 @@ def test_partials_methods_and_callable_objects_are_tools():
     fixed = signature_of(functools.partial(weather, days=7))
     assert fixed.bind({"city": "Oslo"}) == {"city": "Oslo"}
     assert fixed.schema.parameters["properties"]["days"]["default"] == 7
+
+
+def test_the_context_is_never_asked_of_the_model():
+    def plain(context: ToolContext) -> None: ...
+    def optional(context: ToolContext | None = None) -> None: ...
+    def described(*, where: Annotated[ToolContext, "Where."]) -> None: ...
+
+    for function, name in ((plain, "context"), (optional, "context"), (described, "where")):
+        signature = signature_of(function)
+        assert signature.schema.parameters["properties"] == {}
+        assert signature.context_parameter == name
 
 
 def test_sequences_mappings_and_anything_have_schemas():

@@ -14,15 +14,20 @@ from urllib.parse import unquote
 from attrs import define, field
 
 _MOST_NODES: Final = 2_000
+_DEEPEST: Final = 60
 _DROPPED: Final = frozenset(
     {"$schema", "$id", "$comment", "$defs", "$anchor", "definitions", "$ref", "const", "oneOf", "allOf", "examples"}
 )
+_PARTS: Final[Mapping[str, frozenset[str]]] = {
+    "object": frozenset({"properties", "required", "additionalProperties"}),
+    "array": frozenset({"items", "prefixItems", "uniqueItems", "minItems", "maxItems"}),
+}
 _TYPES: Final[Mapping[type, str]] = {str: "string", bool: "boolean", int: "integer", float: "number"}
 
 
 def normal(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of a tool's parameters in few keywords."""
-    return _object_on_top(_Reader(root=schema).read(schema, ()))
+    return _object_on_top(_Reader(root=schema).read({"type": "object", **schema}, ()))
 
 
 def is_null(schema: Mapping[str, Any]) -> bool:
@@ -34,12 +39,19 @@ def is_null(schema: Mapping[str, Any]) -> bool:
 class _Reader:
     root: Mapping[str, Any]
     nodes: int = field(default=0, init=False)
+    depth: int = field(default=0, init=False)
 
     def read(self, schema: Any, within: tuple[str, ...]) -> dict[str, Any]:
         """Return one schema; `within` are the references it was reached through."""
         self.nodes += 1
-        if not isinstance(schema, Mapping) or self.nodes > _MOST_NODES:
+        if not isinstance(schema, Mapping) or self.nodes > _MOST_NODES or self.depth == _DEEPEST:
             return {}
+        self.depth += 1
+        read = self._read(schema, within)
+        self.depth -= 1
+        return read
+
+    def _read(self, schema: Mapping[str, Any], within: tuple[str, ...]) -> dict[str, Any]:
         read = {key: value for key, value in schema.items() if key not in _DROPPED}
         if isinstance(reference := schema.get("$ref"), str):
             found = None if reference in within else self._find(reference)
@@ -52,7 +64,7 @@ class _Reader:
                 read.setdefault("type", _TYPES[type(schema["const"])])
         if one_of := _schemas(schema.get("oneOf")):
             read["anyOf"] = [*_schemas(read.get("anyOf")), *one_of]
-        return self._parts(_one_type(read), within)
+        return self._parts(_fitting(_one_type(read)), within)
 
     def _parts(self, read: dict[str, Any], within: tuple[str, ...]) -> dict[str, Any]:
         if isinstance(properties := read.get("properties"), Mapping):
@@ -92,6 +104,14 @@ def _one_type(read: dict[str, Any]) -> dict[str, Any]:
     rest = {key: value for key, value in read.items() if key not in shared and key != "type"}
     members = [{"type": "null"} if kind == "null" else {**rest, "type": kind} for kind in kinds]
     return {**shared, "anyOf": members}
+
+
+def _fitting(read: dict[str, Any]) -> dict[str, Any]:
+    """Name the type of what has parts, and leave out parts that a type does not have."""
+    if "type" not in read and not {"anyOf", "enum"} & set(read):
+        read = {**read, **next(({"type": kind} for kind, parts in _PARTS.items() if parts & set(read)), {})}
+    foreign = {part for kind, parts in _PARTS.items() if kind != read.get("type") for part in parts}
+    return {key: value for key, value in read.items() if key not in foreign}
 
 
 def _merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:

@@ -44,8 +44,8 @@ def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
         plain["anyOf"] = [_plain(member) for member in plain["anyOf"]]
     if isinstance(plain.get("additionalProperties"), Mapping):
         plain["additionalProperties"] = _plain(plain["additionalProperties"])
+    prefix = plain.pop("prefixItems", [])
     if plain.get("type") == "array":
-        prefix = plain.pop("prefixItems", [])
         rest = plain.get("items")
         members = [*prefix, *([rest] if isinstance(rest, Mapping) else [])]
         plain["items"] = any_of([_plain(member) for member in members])
