@@ -86,7 +86,7 @@ class ClaudeModel:
         body = self._body(request)
         client = await self._connected()
         for _ in range(_MOST_PAUSES):
-            request.sent(body)
+            request.sent({**body, "stream": True})
             async with client.stream(body, heard=lambda: emit(_ALIVE)) as events:
                 async for event in events:
                     for piece in stream.feed(event):
@@ -114,9 +114,11 @@ class ClaudeModel:
         async with self._making:
             if self._client is None:
                 self._client = await trio.to_thread.run_sync(self._open)
+                for notice in self._client.notices:
+                    self.log.warning(notice, setting=self.source.model)
             return self._client
 
     def _open(self) -> ClaudeClient:
         from kesoku_actors.llm.claude_sdk import open_client
 
-        return open_client(self.access, self.source, self.wall)
+        return open_client(self.access, self.source, self.wall, model=self.model)

@@ -6,6 +6,7 @@ SDK's parser there, because the first one ever takes a tenth of a second.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -61,6 +62,8 @@ class ClaudeClient:
     wall: Callable[[], float]
     token: GoogleToken | None
     """For Vertex AI."""
+    notices: tuple[str, ...]
+    """What the SDK says of the model, such as the day on which it ends."""
 
     @asynccontextmanager
     async def stream(
@@ -78,7 +81,7 @@ class ClaudeClient:
                 yield _events(created)
         except anthropic.APIStatusError as error:
             raise self._refusal(error) from error
-        except (anthropic.APIConnectionError, httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+        except (anthropic.APIConnectionError, httpx2.HTTPError, httpx2.StreamError, ValueError) as error:
             raise self._failure(error) from error
 
     async def aclose(self) -> None:
@@ -100,7 +103,7 @@ class ClaudeClient:
         return provider_error(self.source, kind, f"{type(cause).__name__} {cause}".rstrip())
 
 
-def open_client(access: ClaudeAccess, source: Source, wall: Callable[[], float]) -> ClaudeClient:
+def open_client(access: ClaudeAccess, source: Source, wall: Callable[[], float], *, model: str) -> ClaudeClient:
     """Open a client and warm it. Blocks for some tenths of a second; call it in a thread."""
     http = httpx2.AsyncClient(timeout=_TIMEOUT, headers={"user-agent": _USER_AGENT}, follow_redirects=False)
     common: dict[str, Any] = {
@@ -119,8 +122,7 @@ def open_client(access: ClaudeAccess, source: Source, wall: Callable[[], float])
         )
     else:
         sdk = anthropic.AsyncAnthropic(api_key=access.api_key or "", **common)
-    _warm()
-    return ClaudeClient(sdk=sdk, http=http, source=source, wall=wall, token=token)
+    return ClaudeClient(sdk=sdk, http=http, source=source, wall=wall, token=token, notices=_warm(model))
 
 
 async def _events(created: anthropic.AsyncStream[Any]) -> AsyncIterator[Mapping[str, Any]]:
@@ -128,12 +130,17 @@ async def _events(created: anthropic.AsyncStream[Any]) -> AsyncIterator[Mapping[
         yield event.to_dict(mode="json", exclude_unset=True)
 
 
-def _warm() -> None:
+def _warm(model: str) -> tuple[str, ...]:
+    """Play a message through the SDK; return what it warns of."""
     answer = httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=_FIRST_WORDS)
     transport = httpx2.MockTransport(lambda _request: answer)
-    with anthropic.Anthropic(api_key="none", http_client=httpx2.Client(transport=transport), max_retries=0) as client:
-        asked = client.messages.create(
-            model="m", max_tokens=1, messages=[{"role": "user", "content": "."}], stream=True
-        )
+    http = httpx2.Client(transport=transport)
+    with anthropic.Anthropic(api_key="none", http_client=http, max_retries=0) as client:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            asked = client.messages.create(
+                model=model, max_tokens=1, messages=[{"role": "user", "content": "."}], stream=True
+            )
         for event in asked:
             event.to_dict(mode="json", exclude_unset=True)
+    return tuple(str(warning.message).splitlines()[0] for warning in caught)

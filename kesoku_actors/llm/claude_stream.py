@@ -1,7 +1,7 @@
 """The events of a streamed message of Claude's as pieces and one reply. Pure.
 
-Invariants (P3, M4): `reply` returns only what ended with a stop reason and the event that ends a message; anything else
-is a `ProviderError`. Every block is kept in order and with all its fields, thoughts with the signature they came with.
+Invariants (P3, M4): `reply` returns only what ended with a stop reason, behind which no content comes; anything else is
+a `ProviderError`. Every block is kept in order and with all its fields, thoughts with the signature they came with.
 A call whose input is not a whole JSON object comes back with `invalid` set and never runs. A block sent twice, equal in
 id, name and input, is one call.
 
@@ -101,7 +101,7 @@ class ClaudeStream:
     @property
     def is_paused(self) -> bool:
         """Whether the message waits to be gone on with."""
-        return self.is_done and self._stop_reason == PAUSED
+        return self._stop_reason == PAUSED
 
     def proceed(self) -> list[dict[str, Any]]:
         """Begin the message that goes on with this one; return the blocks to send before it."""
@@ -134,7 +134,7 @@ class ClaudeStream:
 
     def reply(self) -> Reply:
         """Return the message. Raises `ProviderError` (retry) when the stream broke before its end (P3)."""
-        if not self.is_done or not self._stop_reason:
+        if not self._stop_reason:
             raise provider_error(self._source, "cut", "the stream ended without its end marker")
         blocks = [*self._done, *self._blocks.values()]
         calls = tuple(self._call(block) for block in self._kept() if block.type == "tool_use")

@@ -23,7 +23,7 @@ from typing_extensions import get_type_hints, is_typeddict
 from .loopback import Answer, LoopbackServer, serving
 
 KEY: Final = "sk-ant-test"
-MODEL: Final = "claude-sonnet-4-5"
+MODEL: Final = "claude-haiku-4-5"
 _ID: Final = re.compile(r"[a-zA-Z0-9_-]+\Z")
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}\Z")
 
@@ -119,6 +119,8 @@ class ClaudeJudge:
 
     path: str = "/v1/messages"
     header: tuple[str, str] = ("authorization", f"Bearer {KEY}")
+    goes_on: bool = False
+    """Whether a request may end with an answer, to go on with it."""
     bodies: list[dict[str, Any]] = field(factory=list)
     cached: list[int] = field(factory=list)
     """Characters of each request that an earlier one had marked for the cache."""
@@ -137,7 +139,10 @@ class ClaudeJudge:
         except ValueError as problem:
             return error_answer(400, "invalid_request_error", f"The request body is not valid JSON: {problem}")
         self.bodies.append(data)
-        problems = [*shape_problems(data), *request_problems(data)] if isinstance(data, dict) else ["no object"]
+        judged = data
+        if self.goes_on and data["messages"][-1]["role"] == "assistant":
+            judged = {**data, "messages": [*data["messages"], {"role": "user", "content": [text("(go on)")]}]}
+        problems = [*shape_problems(data), *request_problems(judged)]
         if problems:
             return error_answer(400, "invalid_request_error", "; ".join(problems))
         if not data.get("model", MODEL).startswith("claude"):

@@ -1,0 +1,265 @@
+"""Claude's real SDK against a strict server on loopback: what it sends is accepted, what it gets is understood."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import pytest
+import trio
+
+from kesoku_actors.actors import ChildSpec
+from kesoku_actors.actors.testing import running
+from kesoku_actors.llm.classify import Source
+from kesoku_actors.llm.claude import ClaudeAccess, ClaudeModel
+from kesoku_actors.llm.gate import ProviderGate, infer_once, provider_actor
+from kesoku_actors.llm.port import Emit, Finish, Limits, Piece, ProviderError, Remedy, Reply, Request, StepContent
+from kesoku_actors.log import Entry, Logger
+from kesoku_actors.protocol import DeltaKind, Usage
+
+from ..llm.examples import DATE_TOOL, answered, asking, called, ignore, result, said
+from .claude_server import (
+    KEY,
+    MODEL,
+    ClaudeJudge,
+    answering,
+    error_answer,
+    event,
+    message_events,
+    serving_claude,
+    sse,
+    text,
+    thinking,
+    use,
+)
+from .loopback import Answer, Cut, LoopbackServer, Pause, Stall, dripping
+
+NOW = 1_700_000_000.0
+SOURCE = Source(
+    provider="claude",
+    key="[claude] api_key or ANTHROPIC_API_KEY",
+    model="[claude] model_name",
+    address="[claude] base_url",
+)
+
+
+@asynccontextmanager
+async def talking_to(
+    *answers: Answer, judge: dict[str, Any] | None = None, entries: list[Entry] | None = None, **changes: Any
+) -> AsyncIterator[tuple[LoopbackServer, ClaudeJudge, ClaudeModel]]:
+    async with serving_claude(*answers, **(judge or {})) as (server, judging):
+        log = Logger(sink=(entries if entries is not None else []).append, wall=lambda: NOW)
+        access = ClaudeAccess(api_key=KEY, base_url=server.origin)
+        fields = {"source": SOURCE, "model": MODEL, "access": access, "log": log, "wall": lambda: NOW}
+        model = ClaudeModel(**fields | changes)
+        try:
+            yield server, judging, model
+        finally:
+            await model.aclose()
+
+
+async def infer(model: ClaudeModel, request: Request | None = None, emit: Emit = ignore) -> Reply:
+    with trio.fail_after(20):
+        return await model.infer(request or asking(said(1, "Hi")), emit)
+
+
+async def refused(*answers: Answer, **changes: Any) -> ProviderError:
+    async with talking_to(*answers, **changes) as (_server, _judge, model):
+        with pytest.raises(ProviderError) as caught:
+            await infer(model)
+    return caught.value
+
+
+async def test_an_answer_streams_with_its_thoughts_and_ends_with_its_usage() -> None:
+    usage = {"input_tokens": 7, "cache_read_input_tokens": 20, "cache_creation_input_tokens": 3}
+    pieces: list[Piece] = []
+    spoken = answering(thinking("I should greet."), text("Good morning"), usage=usage)
+    async with talking_to(spoken, thinking_level="low") as (_server, judge, model):
+        reply = await infer(model, emit=pieces.append)
+    assert (reply.text, reply.thought, reply.finish) == ("Good morning", "I should greet.", Finish.STOP)
+    assert reply.usage == Usage(input=30, cached=20, output=12, thinking=None)
+    shown = {kind: "".join(piece.text for piece in pieces if piece.kind is kind) for kind in DeltaKind}
+    assert shown == {DeltaKind.TEXT: "Good morning", DeltaKind.THOUGHT: "I should greet."}
+    assert judge.bodies[0]["thinking"] == {"type": "enabled", "budget_tokens": 4096}
+
+
+async def test_thoughts_go_back_unchanged_within_a_loop_of_tools_and_the_second_request_is_found_in_the_cache() -> None:
+    spoken = answering(thinking("Look.", "c2ln"), text("I look."), use("date", "toolu_1", zone="UTC"))
+    async with talking_to(spoken, answering(text("Monday.")), thinking_level="high") as (_server, judge, model):
+        first = await infer(model, asking(said(1, "Which day?"), tools=(DATE_TOOL,)))
+        call = called(3, call_id="toolu_1", zone="UTC")
+        rows = (said(1, "Which day?"), answered(2, "I look."), call, result(4, call, "Mon"))
+        step = StepContent(provider="claude", model=MODEL, native=first.native, message_ids=("m2", "m3"))
+        second = await infer(model, asking(*rows, steps=(step,), tools=(DATE_TOOL,)))
+    assert (first.finish, second.text) == (Finish.CALLS, "Monday.")
+    assert judge.bodies[1]["messages"][1]["content"] == [
+        thinking("Look.", "c2ln"),
+        text("I look."),
+        use("date", "toolu_1", zone="UTC"),
+    ]
+    assert judge.cached[0] == 0 < judge.cached[1]
+
+
+async def test_a_talk_that_began_with_another_model_goes_on() -> None:
+    call = called(3, call_id="call 7", zone="UTC")
+    rows = (said(1, "Which day?"), answered(2, "I look."), call, result(4, call, "Mon"))
+    foreign = StepContent(provider="gemini", model="g", native={"role": "model", "parts": []}, message_ids=("m2", "m3"))
+    async with talking_to(answering(text("Monday.")), thinking_level="high") as (_server, judge, model):
+        assert (await infer(model, asking(*rows, steps=(foreign,), tools=(DATE_TOOL,)))).text == "Monday."
+    assert "thinking" not in judge.bodies[0], "an answer without a thought cannot be gone on with by a budget"
+
+
+async def test_the_body_is_told_once_per_try_as_it_goes_on_the_wire_without_the_key() -> None:
+    told: list[Any] = []
+    request = asking(said(1, "Hi ü"), sent=told.append, tools=(DATE_TOOL,))
+    async with talking_to(error_answer(529, "overloaded_error"), answering(text("Hello"))) as (_server, judge, model):
+        with pytest.raises(ProviderError):
+            await infer(model, request)
+        await infer(model, request)
+    assert json.loads(json.dumps(told)) == judge.bodies
+    assert KEY not in json.dumps(told)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "remedy"),
+    [
+        (error_answer(401, "authentication_error", "invalid x-api-key"), "auth", Remedy.TELL),
+        (error_answer(403, "permission_error"), "auth", Remedy.TELL),
+        (error_answer(404, "not_found_error", "model: claude-9"), "model", Remedy.TELL),
+        (error_answer(429, "rate_limit_error"), "rate_limit", Remedy.RETRY),
+        (error_answer(500, "api_error"), "server", Remedy.RETRY),
+        (error_answer(529, "overloaded_error"), "overloaded", Remedy.RETRY),
+        (error_answer(413, "request_too_large"), "context", Remedy.COMPACT),
+        (
+            error_answer(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"),
+            "context",
+            Remedy.COMPACT,
+        ),
+        (
+            error_answer(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API."),
+            "quota",
+            Remedy.FAIL_OVER,
+        ),
+        (error_answer(400, "invalid_request_error", "messages: roles must alternate"), "request", Remedy.REPAIR),
+        (Answer(status=502, headers=(("content-type", "text/html"),), parts=(b"<html>",)), "server", Remedy.RETRY),
+    ],
+)
+async def test_each_error_of_the_service_has_its_remedy(answer: Answer, kind: str, remedy: Remedy) -> None:
+    error = await refused(answer)
+    assert (error.kind, error.remedy) == (kind, remedy)
+    assert KEY not in str(error)
+
+
+async def test_a_refused_key_says_where_it_was_looked_for() -> None:
+    error = await refused(error_answer(401, "authentication_error"))
+    assert "[claude] api_key or ANTHROPIC_API_KEY" in str(error)
+
+
+async def test_how_long_to_wait_is_taken_from_the_service() -> None:
+    error = await refused(error_answer(429, "rate_limit_error", headers=(("retry-after", "17"),)))
+    assert error.retry_after_s == 17
+
+
+async def test_an_error_inside_a_stream_is_the_error_it_names() -> None:
+    words = {"type": "overloaded_error", "message": "Overloaded"}
+    begun = sse(*message_events(text("Hel"))[:4], event("error", error=words))
+    error = await refused(Answer(parts=(begun,)))
+    assert (error.kind, error.remedy) == ("overloaded", Remedy.RETRY)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (sse(*message_events(text("Hello"))[:5]), Cut()),
+        (sse(*message_events(text("Hello"))[:-2]),),
+        (b"event: message_start\ndata: {not json\n\n",),
+        (b'event: content_block_delta\ndata: {"type":"content_block_delta","index":5,"delta":{}}\n\n',),
+        (),
+        (Cut(),),
+    ],
+    ids=["cut", "no stop reason", "not JSON", "no such block", "nothing", "at once"],
+)
+async def test_a_stream_that_breaks_is_an_error_to_be_retried(parts: Any) -> None:
+    error = await refused(Answer(parts=parts))
+    assert error.remedy is Remedy.RETRY
+    assert error.kind in ("cut", "garbage")
+
+
+async def test_a_server_that_is_not_there_cannot_be_reached() -> None:
+    error = await refused(answering(text("x")), access=ClaudeAccess(api_key=KEY, base_url="http://127.0.0.1:9"))
+    assert (error.kind, error.remedy) == ("connect", Remedy.RETRY)
+    assert "[claude] base_url" in str(error)
+
+
+async def test_bytes_may_come_one_by_one() -> None:
+    pieces: list[Piece] = []
+    whole = sse(*message_events(text("Grüße 🙂 aus dem Norden")))
+    async with talking_to(Answer(parts=dripping(whole))) as (_server, _judge, model):
+        reply = await infer(model, emit=pieces.append)
+    assert reply.text == "Grüße 🙂 aus dem Norden" == "".join(piece.text for piece in pieces)
+
+
+async def test_cancelling_closes_the_connection_before_the_next_request() -> None:
+    begun = sse(*message_events(text("A long story"))[:5])
+    async with talking_to(Answer(parts=(begun, Stall())), answering(text("Yes?"))) as (server, _judge, model):
+        with trio.CancelScope() as scope:
+            await model.infer(asking(said(1, "Tell me a story")), lambda piece: scope.cancel() if piece.text else None)
+        assert scope.cancelled_caught
+        await infer(model)
+        with trio.fail_after(5):
+            await server.left[0].wait()
+    assert server.notes == ["request 0", "left 0", "request 1"]
+
+
+async def test_pings_are_no_silence_and_silence_is_a_stall() -> None:
+    ping = sse(event("ping"))
+    slow = (sse(*message_events()[:1]), *(part for _ in range(6) for part in (Pause(0.15), ping)))
+    ended = sse(*message_events(text("At last."))[1:])
+    limits = Limits(first_byte_s=5.0, idle_s=0.5)
+    answers = (Answer(parts=(*slow, ended)), Answer(parts=(*slow[:3], Stall())))
+    async with talking_to(*answers, limits=limits) as (_server, _judge, model):
+        gate = ProviderGate.of(model)
+        spec = ChildSpec(id="gate", start=partial(provider_actor, gate=gate), mailbox=gate.mailbox)
+        async with running(spec):
+            assert (await infer_once(model, gate, asking(said(1, "Hi")), ignore)).text == "At last."
+            with pytest.raises(ProviderError) as caught:
+                await infer_once(model, gate, asking(said(1, "Hi")), ignore)
+    assert caught.value.kind == "stall"
+
+
+async def test_a_refusal_says_why() -> None:
+    details = {"type": "refusal", "category": "cyber", "explanation": "This was refused due to policy."}
+    async with talking_to(answering(stop="refusal", stop_details=details)) as (_server, _judge, model):
+        reply = await infer(model)
+    assert (reply.finish, reply.text) == (Finish.REFUSED, "This was refused due to policy.")
+
+
+async def test_a_call_cut_off_by_the_output_limit_never_runs() -> None:
+    events = list(message_events(use("date", "toolu_1", zone="UTC"), stop="max_tokens"))
+    cut = [one for one in events if one.get("delta", {}).get("partial_json", "x")[-1:] != "}"]
+    async with talking_to(Answer(parts=(sse(*cut),))) as (_server, _judge, model):
+        reply = await infer(model, asking(said(1, "Hi"), tools=(DATE_TOOL,)))
+    [call] = reply.calls
+    assert reply.finish is Finish.LENGTH
+    assert call.invalid is not None
+    assert "output limit" in call.invalid
+
+
+async def test_a_message_that_pauses_is_gone_on_with() -> None:
+    paused = answering(text("First half, "), stop="pause_turn")
+    async with talking_to(paused, answering(text("second half.")), judge={"goes_on": True}) as (
+        _server,
+        judge,
+        model,
+    ):
+        reply = await infer(model)
+    assert (reply.text, reply.finish) == ("First half, second half.", Finish.STOP)
+    assert judge.bodies[1]["messages"][-1] == {"role": "assistant", "content": [text("First half, ")]}
+
+
+async def test_an_answer_is_whole_with_its_stop_reason() -> None:
+    async with talking_to(Answer(parts=(sse(*message_events(text("Hello"))[:-1]),))) as (_server, _judge, model):
+        assert (await infer(model)).text == "Hello"
