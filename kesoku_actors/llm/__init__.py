@@ -7,6 +7,7 @@
 * `scripted`: a model that plays a scenario
 * `openai`: a client of any chat completions server. Its pure part: `openai_body` (rows to messages), `openai_rules`
   (P1), `openai_plain` (without tools), `openai_stream` (chunks to a reply)
+* `dialects`: tools in the exact words of each provider; pure
 * `sse` `wellformed`: framing of streams and soundness of their data, for any provider
 * `local` `local_options` `local_child` `local_server` `weights`: the embedded model, its process and its file
 

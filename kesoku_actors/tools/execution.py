@@ -64,9 +64,10 @@ class Executor:
         call = functools.partial(tool.function, **arguments, **self._context(tool, run, report_process, kept.append))
         scope = trio.CancelScope(deadline=trio.current_time() + deadline_s)
         run.on_end = scope.cancel
-        thread = (
-            None if tool.signature.is_async else ThreadCall(call, trio.lowlevel.current_trio_token(), on_thread_return)
-        )
+        thread = None
+        if not tool.signature.is_async:
+            # What it returned becomes text in the thread as well: it may be large, and its `__str__` is foreign too.
+            thread = ThreadCall(lambda: _outcome(call()), trio.lowlevel.current_trio_token(), on_thread_return)
         try:
             with scope:
                 if thread is None:
@@ -85,7 +86,7 @@ class Executor:
         if thread is not None:
             stage = thread.leave()
             if stage is Stage.RETURNED:
-                return Execution(outcome=_failure(thread.error) if thread.error else _outcome(thread.result))
+                return Execution(outcome=_failure(thread.error) if thread.error else thread.result)
             if stage is Stage.LEFT:
                 return Execution(outcome=_left(tool, run, deadline_s), left_thread=True)
         return Execution(outcome=_ended(run, deadline_s, kept[-1] if kept else None))

@@ -143,6 +143,20 @@ def test_a_model_writes_edits_and_reads_files_and_looks_at_nothing_else(
     assert (project / "a.py").read_text() == "x = 2\n"
 
 
+def test_a_picture_that_a_tool_looked_at_is_attached_to_its_result(configured, shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "cat.gif").write_bytes(b"GIF89a\x03\x00\x02\x00" + bytes(8))
+    configured(
+        '[[{ call = "read_file", arguments = { path = "attachments/cat.gif" } }], [{ say = "A cat." }]]',
+    )
+    code, output, errors = shell("$K chat -c config.toml --json --llm scripted --attach cat.gif 'Look.'")
+    assert code == 0, errors
+    events = [json.loads(line) for line in output.splitlines()]
+    [result] = [event for event in events if event.get("type") == "tool_result"]
+    assert result["metadata"]["attachments"] == [
+        {"filename": "cat.gif", "mime_type": "image/gif", "path": "attachments/cat.gif"}
+    ]
+
+
 @pytest.mark.parametrize(
     ("setting", "said"),
     [

@@ -16,9 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kesoku_actors.protocol import ATTACHMENTS, Outcome, attachments_in
-from kesoku_actors.tools import ToolOutcome
+from kesoku_actors.tools import Settled, ToolOutcome
 from kesoku_actors.tools.results import text_of
 from kesoku_actors.tools.whole import presentable
+from tests.tools.journals import bench, call
 
 
 @frozen
@@ -57,6 +58,27 @@ def test_a_value_within_itself_is_told_as_python_tells_it():
     endless: list[Any] = []
     endless.append(endless)
     assert text_of(endless) == "[[...]]"
+
+
+class Stubborn:
+    def __str__(self) -> str:
+        raise RuntimeError("no text of me")
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_what_cannot_be_told_is_an_error_of_the_tool(is_async):
+    def plain() -> Stubborn:
+        return Stubborn()
+
+    async def waiting() -> Stubborn:
+        return Stubborn()
+
+    tool = waiting if is_async else plain
+    async with bench([tool]) as made:
+        made.start(call("a", tool.__name__))
+        await made.heard(Settled, "a")
+    assert made.outcome("a").outcome is Outcome.ERROR
+    assert made.outcome("a").content == "RuntimeError: no text of me"
 
 
 ITEMS = st.one_of(
