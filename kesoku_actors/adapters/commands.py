@@ -91,6 +91,9 @@ class Surface(Protocol):
     async def set_mode(self, mode: BusyMode) -> BusyMode:
         """Change it."""
 
+    async def trace(self) -> str:
+        """Write what happened in this session as a file; return where it is."""
+
     def leave(self) -> None:
         """End the conversation."""
 
@@ -251,6 +254,10 @@ async def _mode(surface: Surface, name: str) -> Lines:
     return (f"a message that comes while a turn runs: {(await surface.set_mode(mode)).value}",)
 
 
+async def _trace(surface: Surface, _: str) -> Lines:
+    return (f"wrote {await surface.trace()}; open it in a browser",)
+
+
 async def _leave(surface: Surface, _: str) -> Lines:
     surface.leave()
     return ()
@@ -292,6 +299,7 @@ COMMANDS: Final = CommandTable(
             values=Values.MODE,
             help="What a message does while a turn runs: interrupt, queue, collect, steer.",
         ),
+        Command(name="trace", run=_trace, help="Write what happened in this session as one HTML file."),
         Command(name="help", run=_help, help="Show this list."),
         Command(name="quit", run=_leave, help="Leave; what is not finished is taken up next time."),
     )

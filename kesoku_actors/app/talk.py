@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -30,6 +30,7 @@ from kesoku_actors.app.plan import plan_run, tool_warnings
 from kesoku_actors.app.prelude import Prelude, most_telling, prepare, warm
 from kesoku_actors.app.settings import Settings
 from kesoku_actors.app.signals import signals_to
+from kesoku_actors.app.trace import trace_file
 from kesoku_actors.log import ERROR, Entry, Mask, mask_secrets, render_line, write_if_open
 from kesoku_actors.protocol import Channel
 from kesoku_actors.session import Remit
@@ -99,7 +100,11 @@ async def _interactive(request: TalkRequest, prelude: Prelude, screen: Screen) -
             warm(prelude.provider)
             warn = partial(screen.say, style="yellow")
             desk = TalkDesk(
-                brains=brains, remit=remit, tool_warnings=tool_warnings(settings, prelude.shelter), warn=warn
+                brains=brains,
+                remit=remit,
+                tool_warnings=tool_warnings(settings, prelude.shelter),
+                warn=warn,
+                write_trace=partial(trace_file, house.gateway.reader, settings=settings, clock=world.clock),
             )
             with signals.heard() as numbers:
                 session_id = await run_talk(options, gateway=house.gateway, desk=desk, world=world, signals=numbers)
@@ -153,6 +158,8 @@ class TalkDesk:
     """What to know before a model with tools answers (T2). Told once in a run: with the first such model."""
     warn: Callable[[Sequence[str]], None]
     """Show lines to the person."""
+    write_trace: Callable[[str], Awaitable[Path]]
+    """Write the trace of a session and tell where."""
     _is_warned: bool = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -179,3 +186,6 @@ class TalkDesk:
 
     def work_for(self, channel: Channel) -> None:
         self.remit.add(channel)
+
+    async def trace(self, session_id: str) -> str:
+        return str(await self.write_trace(session_id))

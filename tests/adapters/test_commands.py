@@ -13,7 +13,7 @@ from kesoku_actors.errors import UsageError
 from kesoku_actors.protocol import BusyMode, Stop
 from kesoku_actors.store import NothingToStop
 
-NAMES = ["stop", "force", "clear", "status", "sessions", "resume", "llm", "mode", "help", "quit"]
+NAMES = ["stop", "force", "clear", "status", "sessions", "resume", "llm", "mode", "trace", "help", "quit"]
 
 
 class Room:
@@ -60,6 +60,9 @@ class Room:
     async def set_mode(self, mode: BusyMode) -> BusyMode:
         self.asked.append(mode)
         return mode
+
+    async def trace(self) -> str:
+        return "/home/ada/trace-1.html"
 
     def leave(self) -> None:
         self.asked.append("leave")
@@ -124,6 +127,10 @@ def test_case_and_space_behind_it_do_not_matter(name: str, spelt: Any, space: st
     table = CommandTable(tuple(command for command in COMMANDS.commands if command.argument != "ID"))
     asked = table.parse(f"/{spelt(name)}{space}")
     assert isinstance(asked, Refuse if name == "resume" else Do)
+
+
+async def test_a_trace_is_written_and_it_is_said_where() -> None:
+    assert await done("/trace") == ("wrote /home/ada/trace-1.html; open it in a browser",)
 
 
 def test_a_surface_offers_a_part_of_the_table() -> None:

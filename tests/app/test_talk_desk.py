@@ -20,6 +20,10 @@ from tests.paths.house import ROOM, at_home
 WARNING = "shell: the allowlist is empty, so every command is refused"
 
 
+async def nothing_to_trace(_session_id: str) -> Path:
+    raise AssertionError("nobody asks for a trace here")
+
+
 @pytest.mark.parametrize("first_has_tools", [False, True])
 async def test_the_warnings_about_tools_come_once_with_the_first_model_that_has_tools(
     tmp_path: Path, autojump_clock: MockClock, first_has_tools: bool
@@ -32,7 +36,9 @@ async def test_the_warnings_about_tools_come_once_with_the_first_model_that_has_
     default = Brain(provider=first, gate=ProviderGate.of(first))
     brains = Brains(registry=registry, default=default, models=Dynamic("models"))
     shown: list[str] = []
-    desk = TalkDesk(brains=brains, remit=Remit((ROOM,)), tool_warnings=(WARNING,), warn=shown.extend)
+    desk = TalkDesk(
+        brains=brains, remit=Remit((ROOM,)), tool_warnings=(WARNING,), warn=shown.extend, write_trace=nothing_to_trace
+    )
     children = (DynamicSpec(id="models", dynamic=brains.models),)
     async with at_home(tmp_path, brains=(default,), brain_for=brains.of, provider_children=children):
         await desk.choose_model(ROOM, "plain")

@@ -60,6 +60,9 @@ class BrokenDesk:
     def work_for(self, channel: Channel) -> None:
         raise Broken
 
+    async def trace(self, session_id: str) -> str:
+        raise Broken
+
 
 def break_quietly(stdin: TextIO) -> None:
     with quiet_keys(stdin):

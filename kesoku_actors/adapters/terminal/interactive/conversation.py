@@ -89,6 +89,9 @@ class Desk(Protocol):
     def work_for(self, channel: Channel) -> None:
         """Work for this channel too from now on (C2)."""
 
+    async def trace(self, session_id: str) -> str:
+        """Write the trace of a session; return where it is."""
+
 
 @define(eq=False)
 class Conversation:
@@ -244,6 +247,12 @@ class Conversation:
     async def set_mode(self, mode: BusyMode) -> BusyMode:
         """Change the channel's mode (I5)."""
         return await self.gateway.set_mode(self.channel, mode)
+
+    async def trace(self) -> str:
+        """Write what happened in this session."""
+        if self.session_id is None:
+            raise UsageError("there is nothing to trace yet")
+        return await self.desk.trace(self.session_id)
 
     def leave(self) -> None:
         """End the conversation."""
