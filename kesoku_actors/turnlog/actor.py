@@ -3,10 +3,10 @@
 A worker hands over what it noted (`TurnLog.record`) and goes on; an actor of its own writes it in a thread. The log is
 for people: whatever goes wrong with it, the turn completes.
 
-Invariants: `record` neither waits nor raises. What waits is bounded, in inferences; what comes while it is full is
-dropped. Trouble is told once a session, and again only after something could be written. An orderly stop writes what
-waits, as far as the actor's grace allows. The folder of a session is made when something is recorded, never later: one
-that is gone by then was cleared away, and no log may bring it back.
+Invariants: `record` neither waits nor raises. What waits is bounded, in inferences and in their messages; what comes
+while it is full is dropped. Trouble is told once a session, and again only after something could be written. An orderly
+stop writes what waits, as far as the actor's grace allows. The folder of a session is made when something is recorded,
+never later: one that is gone by then was cleared away, and no log may bring it back.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from kesoku_actors.turnlog.inference import Inference
 from kesoku_actors.turnlog.shelf import Shelf
 
 CAPACITY: Final = 64
+MOST_MESSAGES: Final = 100_000
+"""Of all histories that wait: what they refer to stays in memory until it is written."""
 MOST_SHELVES: Final = 256
 KEEP_BYTES: Final = 64 << 20
 GRACE_S: Final = 5.0
@@ -77,6 +79,8 @@ class TurnLog:
     """How many inferences the store knows of a session, apart from the one with this id."""
     log: Logger
     _waiting: deque[tuple[Path, Inference]] = field(factory=deque, init=False)
+    _messages: int = field(default=0, init=False)
+    """In the histories that wait."""
     _wake: trio.Event = field(factory=trio.Event, init=False)
     _shelves: OrderedDict[str, Shelf] = field(factory=OrderedDict, init=False)
     _troubled: set[str] = field(factory=set, init=False)
@@ -88,7 +92,7 @@ class TurnLog:
     def record(self, inference: Inference) -> None:
         """Have an inference written soon."""
         session_id = inference.request.session_id
-        if len(self._waiting) >= self.options.capacity:
+        if len(self._waiting) >= self.options.capacity or self._messages + inference.messages > MOST_MESSAGES:
             self._dropped += 1
             self._tell(session_id, "the turn log cannot keep up: inferences are not logged until it does")
             return
@@ -99,6 +103,7 @@ class TurnLog:
             self._tell(session_id, "the folder of the turn log cannot be made", error=str(error))
             return
         self._waiting.append((folder, inference))
+        self._messages += inference.messages
         self._wake.set()
 
     def statistics(self) -> TurnLogStatistics:
@@ -116,7 +121,9 @@ class TurnLog:
         cell.started()
         while self._waiting or not cell.stopping.is_set():
             if self._waiting:
-                await self._write(*self._waiting.popleft())
+                folder, inference = self._waiting.popleft()
+                self._messages -= inference.messages
+                await self._write(folder, inference)
             else:
                 self._wake = trio.Event()
                 await self._wake.wait()

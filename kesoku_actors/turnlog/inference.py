@@ -52,6 +52,11 @@ class Inference:
     failure: Failure | None = None
 
     @property
+    def messages(self) -> int:
+        """How many messages the history has that it was asked with."""
+        return len(self.request.history)
+
+    @property
     def tools(self) -> tuple[ToolSchema, ...]:
         """What the model was offered."""
         return self.request.tools

@@ -22,8 +22,8 @@ from kesoku_actors.turnlog.folder import LogFile, survey
 
 LARGEST: Final = 64 << 20
 """Bytes of a file that are read."""
-_PARTS: Final = re.compile(r"^(metadata|history|tools|request|response):", re.MULTILINE)
-_MESSAGE: Final = re.compile(r"^  - ", re.MULTILINE)
+_PARTS: Final = ("metadata", "history", "tools", "request", "response")
+_MESSAGE: Final = "\n  - "
 _ID: Final = re.compile(r'^  inference_id: "?([0-9A-Za-z._-]{1,64})"?$', re.MULTILINE)
 _FLOATS: Final = re.compile(r"^  (unix_time|latency_s|first_piece_s): ([0-9]{1,12}(?:\.[0-9]{1,9})?)$", re.MULTILINE)
 
@@ -70,7 +70,7 @@ def _read(path: Path) -> str | None:
 
 
 def _parted(file: LogFile, text: str) -> LoggedInference | None:
-    parts = {found[1]: text[found.end() : end].strip("\n") for found, end in _until_next(_PARTS, text)}
+    parts = dict(_parts(text))
     metadata, response = parts.get("metadata", ""), parts.get("response", "")
     identity = _ID.search(metadata)
     if identity is None or "response" not in parts:  # cut short, or not ours
@@ -91,13 +91,14 @@ def _parted(file: LogFile, text: str) -> LoggedInference | None:
 
 
 def _messages(history: str) -> Iterator[str]:
-    for found, end in _until_next(_MESSAGE, history):
-        yield history[found.start() : end].rstrip("\n")
+    _, *messages = history.split(_MESSAGE)
+    for message in messages:
+        yield f"  - {message}".rstrip("\n")
 
 
-def _until_next(pattern: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str], int]]:
-    """Yield each place where the pattern is, and where what begins there ends."""
-    found = [*pattern.finditer(text), None]
-    for one, after in pairwise(found):
-        assert one is not None
-        yield one, len(text) if after is None else after.start()
+def _parts(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the parts that are there, in the order in which they are written."""
+    text = f"\n{text}"
+    places = [(name, at) for name in _PARTS if (at := text.find(f"\n{name}:")) >= 0]
+    for (name, at), (_, end) in pairwise([*places, ("", len(text))]):
+        yield name, text[at + len(name) + 2 : end].strip("\n")

@@ -22,6 +22,7 @@ DEEPEST: Final = 150
 TOO_DEEP: Final = "(nested too deeply to be written)"
 _STEP: Final = 2
 _LONGEST_SIMPLE_KEY: Final = 200
+_MOST_KEYS: Final = 256
 
 _PLAIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_./()',;!?-]*(?: [A-Za-z0-9_./()',;!?-]+)*\Z")
 _RESERVED: Final = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
@@ -78,6 +79,7 @@ class _Writer:
     def __init__(self, out: Callable[[str], object], edit: Edit) -> None:
         self._out = out
         self._edit = edit
+        self._keys: dict[object, str] = {}
 
     def mapping(self, value: Mapping[Any, Any], indent: int, first: str, depth: int) -> None:
         for key, part in value.items():
@@ -114,9 +116,15 @@ class _Writer:
                 self._out(f"{head} {self._scalar(part, indent)}\n")
 
     def _key(self, key: object, indent: int) -> str:
+        if (known := self._keys.get(key)) is not None:  # a history has few keys, each of them thousands of times
+            return known
         text = _one_line(self._edit(key if isinstance(key, str) else repr(key)))
         # The key of an entry on one line may have a thousand characters, no more.
-        return f"{text}:" if len(text) <= _LONGEST_SIMPLE_KEY else f"? {text}\n{' ' * indent}:"
+        if len(text) > _LONGEST_SIMPLE_KEY:
+            return f"? {text}\n{' ' * indent}:"
+        if len(self._keys) < _MOST_KEYS:
+            self._keys[key] = f"{text}:"
+        return f"{text}:"
 
     def _scalar(self, value: Any, indent: int) -> str:
         match value:

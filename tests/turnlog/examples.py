@@ -37,8 +37,9 @@ def inference(
     if body is not None:
         notes.sent(body)
     notes.heard(Piece(kind=DeltaKind.TEXT, text=text))
-    asked = {"inference_id": f"1.1.{number}", "tools": (DATE_TOOL,)} | changes
-    request = asking(said(1, "Hi.\nHow are you?"), **asked)
+    history = (said(1, "Hi.\nHow are you?"),)
+    asked = {"inference_id": f"1.1.{number}", "tools": (DATE_TOOL,), "history": history} | changes
+    request = asking(**asked)
     return notes.ended(request, end)
 
 

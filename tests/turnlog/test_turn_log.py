@@ -23,6 +23,7 @@ from kesoku_actors.store import StoreBusy
 from kesoku_actors.turnlog import TurnLog, TurnLogOptions, file_name
 from kesoku_actors.turnlog.actor import in_thread
 
+from ..llm.examples import said
 from .examples import inference, reply
 
 
@@ -223,6 +224,17 @@ async def test_what_comes_while_the_log_is_full_is_dropped_with_one_warning_and_
         assert len(desk.warnings) == 1
         gate.set()
     assert len(desk.names()) == 3
+
+
+async def test_long_histories_that_wait_are_bounded_by_their_messages(tmp_path: Path) -> None:
+    async with at_work(tmp_path) as desk:
+        for number in range(30):
+            desk.log.record(inference(reply(), number=number, history=(said(1, "Hi"),) * 9_000))
+        assert desk.log.statistics().waiting == 11
+        await wait_all_tasks_blocked()
+        await desk.write(31)
+    assert len(desk.names()) == 12
+    assert desk.log.statistics().dropped == 19
 
 
 async def test_an_orderly_stop_writes_what_waits(tmp_path: Path) -> None:
