@@ -70,6 +70,12 @@ class Surface(Protocol):
     async def clear(self) -> Stop | NothingToStop:
         """Clear the session (M7); the next message begins another one."""
 
+    async def compact(self) -> Lines:
+        """Begin to summarise the older part of the session; its receipt is shown when that is over."""
+
+    def end_compaction(self) -> bool:
+        """Cancel that; return whether it was under way."""
+
     async def status(self) -> Lines:
         """Return what a person wants to know of the conversation."""
 
@@ -205,7 +211,10 @@ def _thousands(count: int) -> str:
 
 
 async def _stop(surface: Surface, _: str) -> Lines:
-    return _nothing(await surface.stop(), "nothing runs and nothing waits")
+    reply = await surface.stop()
+    if isinstance(reply, NothingToStop) and surface.end_compaction():
+        return ()  # its receipt says so
+    return _nothing(reply, "nothing runs and nothing waits")
 
 
 async def _force(surface: Surface, _: str) -> Lines:
@@ -216,6 +225,10 @@ async def _clear(surface: Surface, _: str) -> Lines:
     if isinstance(await surface.clear(), Stop):
         return ("clearing: what runs ends first, /force ends it now; the next message begins a new session",)
     return ("cleared; the next message begins a new session",)
+
+
+async def _compact(surface: Surface, _: str) -> Lines:
+    return await surface.compact()
 
 
 async def _status(surface: Surface, _: str) -> Lines:
@@ -276,6 +289,7 @@ COMMANDS: Final = CommandTable(
         Command(name="stop", run=_stop, help="Stop the turn and what waits; running tools end first."),
         Command(name="force", run=_force, help="End the running tools of a stopped turn."),
         Command(name="clear", run=_clear, help="Delete this session; the next message begins a new one."),
+        Command(name="compact", run=_compact, help="Summarise the older part of this session, to make room."),
         Command(name="status", run=_status, help="Show session, model, mode, activity and tokens."),
         Command(name="sessions", run=_sessions, help="List the sessions, newest first."),
         Command(

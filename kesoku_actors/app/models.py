@@ -183,6 +183,7 @@ def _make_openai(section: OpenAI, world: World, log: Logger) -> Provider:
         model=section.model_name,
         base_url=section.base_url,
         api_key=section.api_key,
+        context_tokens=section.context_size,
         log=log,
         wall=world.clock.wall,
     )

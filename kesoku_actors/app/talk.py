@@ -33,7 +33,7 @@ from kesoku_actors.app.signals import signals_to
 from kesoku_actors.app.trace import trace_file
 from kesoku_actors.log import ERROR, Entry, Mask, mask_secrets, render_line, write_if_open
 from kesoku_actors.protocol import Channel
-from kesoku_actors.session import Remit
+from kesoku_actors.session import Compactions, Remit, receipt
 
 HISTORY: Final = "chat-history"
 """The file beside the database that keeps what was typed."""
@@ -101,6 +101,7 @@ async def _interactive(request: TalkRequest, prelude: Prelude, screen: Screen) -
             warn = partial(screen.say, style="yellow")
             desk = TalkDesk(
                 brains=brains,
+                compactions=house.compactions,
                 remit=remit,
                 tool_warnings=tool_warnings(settings, prelude.shelter),
                 warn=warn,
@@ -153,6 +154,7 @@ class TalkDesk:
     """What a conversation may ask of the composition (`Desk`)."""
 
     brains: Brains
+    compactions: Compactions
     remit: Remit
     tool_warnings: Sequence[str]
     """What to know before a model with tools answers (T2). Told once in a run: with the first such model."""
@@ -183,6 +185,13 @@ class TalkDesk:
             self.warn([f"warning: {line}" for line in self.tool_warnings])
         warm(provider)
         return self.model_of(channel)
+
+    def compact(self, session_id: str, tell: Callable[[tuple[str, ...]], None]) -> None:
+        compaction = self.compactions.begin(session_id, is_asked=True)
+        compaction.listeners.append(lambda end: tell((receipt(end),)))
+
+    def end_compaction(self, session_id: str) -> bool:
+        return self.compactions.end(session_id)
 
     def work_for(self, channel: Channel) -> None:
         self.remit.add(channel)

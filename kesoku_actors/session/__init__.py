@@ -16,7 +16,14 @@
 """
 
 from kesoku_actors.session.brain import Brain
-from kesoku_actors.session.compaction import Compaction, CompactionEnd, CompactionParts, Compactions, CompactionStopped
+from kesoku_actors.session.compaction import (
+    Compaction,
+    CompactionEnd,
+    CompactionParts,
+    Compactions,
+    CompactionStopped,
+    receipt,
+)
 from kesoku_actors.session.dispatcher import DispatcherParts, Exits, dispatcher
 from kesoku_actors.session.hands import WorkerParts
 from kesoku_actors.session.histories import Histories
@@ -56,6 +63,7 @@ __all__ = [
     "dispatcher",
     "first_difference",
     "janitor",
+    "receipt",
     "remit_of",
     "worker",
 ]

@@ -46,6 +46,22 @@ class CompactionStopped:
 CompactionEnd = Verdict | CompactionStopped
 
 
+def receipt(end: CompactionEnd) -> str:
+    """Return one line about what came of a compaction."""
+    match end:
+        case Compacted(turns=turns, before=before, after=after):
+            of = "1 turn" if turns == 1 else f"{turns} turns"
+            return f"summarised {of}: about {before:,} tokens before, {after:,} now"
+        case NothingOld():
+            return "there is nothing to summarise: what was said is short, or part of a turn that goes on"
+        case TooLittle(before=before, after=after):
+            return f"not kept: of about {before:,} tokens the summary would have left {after:,}"
+        case CompactionFailed(why=why):
+            return f"nothing was summarised: {why}"
+        case CompactionStopped():
+            return "stopped; nothing was summarised"
+
+
 @define(eq=False)
 class Compaction:
     """One that is under way, or was."""
@@ -56,6 +72,8 @@ class Compaction:
     over: trio.Event = field(factory=trio.Event)
     scope: trio.CancelScope = field(factory=trio.CancelScope)
     end: CompactionEnd = CompactionStopped()
+    listeners: list[Callable[[CompactionEnd], None]] = field(factory=list)
+    """Called when it is over; they neither wait nor raise."""
 
     async def wait(self) -> CompactionEnd:
         """Wait until it is over, and return how it ended."""
@@ -173,3 +191,5 @@ class Compactions:
     def _settle(self, compaction: Compaction) -> None:
         del self._under_way[compaction.session_id]
         compaction.over.set()
+        for listener in compaction.listeners:
+            listener(compaction.end)

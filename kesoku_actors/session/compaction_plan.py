@@ -16,7 +16,7 @@ from attrs import frozen
 from kesoku_actors.protocol import Message, Type
 from kesoku_actors.protocol.summaries import Spot
 from kesoku_actors.session.reach import tokens_in
-from kesoku_actors.session.summary_prompt import written
+from kesoku_actors.session.summary_prompt import QUESTION_TOKENS, written
 from kesoku_actors.session.units import Placed, Unit, turns, units
 
 START: Final = 0.8
@@ -30,9 +30,8 @@ LEAST_SAVING: Final = 0.1
 LARGEST_PIECE: Final = 24_000
 LARGEST_SUMMARY: Final = 1_200
 SMALLEST_SUMMARY: Final = 60
-QUESTION: Final = 350
-"""Tokens: what the question costs beside the log."""
 _UNKNOWN_ROOM: Final = 32_000
+_THINKING_REPLY: Final = 8_192
 
 Cost = Callable[[Message], float]
 
@@ -42,6 +41,8 @@ class Sizes:
     """How long things may be for one model, in tokens."""
 
     summary: int
+    reply: int
+    """What the model may write for it: one with much room may think first, and thoughts count."""
     piece: float
     together: float
     """Summaries that are read."""
@@ -66,11 +67,13 @@ class Piece:
 
 def sizes(room: float | None, part: float = 1.0) -> Sizes:
     """Return the sizes for a model with this room; `part` of it when it refused a longer piece."""
+    reply = _THINKING_REPLY if room is not None and room >= _UNKNOWN_ROOM else 0
     room = _UNKNOWN_ROOM if room is None else room
     summary = int(min(LARGEST_SUMMARY, max(SMALLEST_SUMMARY, room / 10)))
     return Sizes(
         summary=summary,
-        piece=max(2.0 * SMALLEST_SUMMARY, min(LARGEST_PIECE, 0.9 * room - QUESTION) * part),
+        reply=max(reply, summary * 5 // 4),
+        piece=max(2.0 * SMALLEST_SUMMARY, min(LARGEST_PIECE, 0.9 * room - summary - QUESTION_TOKENS) * part),
         together=max(2.5 * summary, SUMMARIES * room),
         kept=KEPT * room,
     )

@@ -215,7 +215,7 @@ class _Writer:
             session_id=self.like.session_id,
             system=SYSTEM,
             history=(asking(self.like, text),),
-            max_output_tokens=self.sizes.summary,
+            max_output_tokens=self.sizes.reply,
             purpose=Purpose.SUMMARY,
         )
         ours = tokens_in(SYSTEM) + tokens_in(text)

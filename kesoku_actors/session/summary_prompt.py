@@ -23,6 +23,8 @@ Keep what people want and have decided, names, facts, numbers, paths of files, w
 what is still open. Leave out greetings, repetitions and ways that led nowhere. Write short sentences in the language \
 of the log, and nothing before or after them."""
 
+QUESTION_TOKENS: Final = 350
+"""What the question costs beside the log, at most."""
 RESULT_CHARS: Final = 1_200
 CALL_CHARS: Final = 400
 

@@ -13,7 +13,7 @@ from kesoku_actors.errors import UsageError
 from kesoku_actors.protocol import BusyMode, Stop
 from kesoku_actors.store import NothingToStop
 
-NAMES = ["stop", "force", "clear", "status", "sessions", "resume", "llm", "mode", "trace", "help", "quit"]
+NAMES = ["stop", "force", "clear", "compact", "status", "sessions", "resume", "llm", "mode", "trace", "help", "quit"]
 
 
 class Room:
@@ -23,6 +23,7 @@ class Room:
 
     def __init__(self, reply: Stop | NothingToStop) -> None:
         self.reply = reply
+        self.compacts = False
         self.asked: list[Any] = []
 
     async def stop(self) -> Stop | NothingToStop:
@@ -33,6 +34,13 @@ class Room:
 
     async def clear(self) -> Stop | NothingToStop:
         return self.reply
+
+    async def compact(self) -> tuple[str, ...]:
+        return ("summarising",)
+
+    def end_compaction(self) -> bool:
+        self.asked.append("end")
+        return self.compacts
 
     async def status(self) -> tuple[str, ...]:
         return ("fine",)
@@ -170,3 +178,14 @@ async def test_commands_say_what_came_of_them() -> None:
         await done("/mode qeue")
     with pytest.raises(UsageError, match="there are interrupt"):
         await done("/mode xyz")
+
+
+async def test_a_stop_with_no_turn_ends_the_compaction_which_tells_of_it_itself() -> None:
+    room = Room(NothingToStop())
+    assert await done("/stop", room) == ("nothing runs and nothing waits",)
+    room.compacts = True
+    assert await done("/stop", room) == ()
+    busy = Room(STOP)
+    assert await done("/stop", busy) == ()
+    assert busy.asked == []
+    assert await done("/compact") == ("summarising",)

@@ -36,11 +36,16 @@ async def test_the_warnings_about_tools_come_once_with_the_first_model_that_has_
     default = Brain(provider=first, gate=ProviderGate.of(first))
     brains = Brains(registry=registry, default=default, models=Dynamic("models"))
     shown: list[str] = []
-    desk = TalkDesk(
-        brains=brains, remit=Remit((ROOM,)), tool_warnings=(WARNING,), warn=shown.extend, write_trace=nothing_to_trace
-    )
     children = (DynamicSpec(id="models", dynamic=brains.models),)
-    async with at_home(tmp_path, brains=(default,), brain_for=brains.of, provider_children=children):
+    async with at_home(tmp_path, brains=(default,), brain_for=brains.of, provider_children=children) as home:
+        desk = TalkDesk(
+            brains=brains,
+            compactions=home.house.compactions,
+            remit=Remit((ROOM,)),
+            tool_warnings=(WARNING,),
+            warn=shown.extend,
+            write_trace=nothing_to_trace,
+        )
         await desk.choose_model(ROOM, "plain")
         assert shown == []
         for name in ("able", "abler", "plain", "able"):

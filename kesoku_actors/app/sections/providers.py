@@ -56,6 +56,8 @@ class OpenAI:
     model_name: Text = "gpt-4.1-mini"
     api_key: Secret | None = field(default=None, repr=False)
     """Else OPENAI_API_KEY. A server at home may need none."""
+    context_size: Annotated[int, between(256, 1_048_576)] | None = None
+    """Tokens the model reads at once, the reply included; `None`: learnt when it refuses a prompt as too long."""
 
 
 @frozen(kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import termios
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -55,6 +55,12 @@ class BrokenDesk:
         raise Broken
 
     async def choose_model(self, channel: Channel, name: str) -> Answering:
+        raise Broken
+
+    def compact(self, session_id: str, tell: Callable[[tuple[str, ...]], None]) -> None:
+        raise Broken
+
+    def end_compaction(self, session_id: str) -> bool:
         raise Broken
 
     def work_for(self, channel: Channel) -> None:

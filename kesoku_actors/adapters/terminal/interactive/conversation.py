@@ -86,6 +86,12 @@ class Desk(Protocol):
     async def choose_model(self, channel: Channel, name: str) -> Answering:
         """Let another model answer in a channel; return which."""
 
+    def compact(self, session_id: str, tell: Callable[[Lines], None]) -> None:
+        """Begin to summarise the older part of a session; `tell` is called with the receipt."""
+
+    def end_compaction(self, session_id: str) -> bool:
+        """Cancel that; return whether it was under way."""
+
     def work_for(self, channel: Channel) -> None:
         """Work for this channel too from now on (C2)."""
 
@@ -161,7 +167,7 @@ class Conversation:
             return
         if press is Press.LEAVE:
             self.leave()
-        if press is not Press.NOTHING:
+        if press is not Press.NOTHING or self.end_compaction():
             return
         if not is_empty:
             self.clear_input()
@@ -193,6 +199,17 @@ class Conversation:
         self.session_id = None
         self._tell(context_tokens=None)
         return self._stopping.asked(reply)
+
+    async def compact(self) -> Lines:
+        """Begin to summarise the older part of the session."""
+        if self.session_id is None:
+            return ("there is nothing to summarise yet",)
+        self.desk.compact(self.session_id, self.screen.say)
+        return ("summarising what was said before; the next answer waits for it",)
+
+    def end_compaction(self) -> bool:
+        """Cancel that."""
+        return self.session_id is not None and self.desk.end_compaction(self.session_id)
 
     async def status(self) -> Lines:
         """Return what a person wants to know."""
