@@ -38,13 +38,14 @@ def excerpt(content: str, parts: Sequence[str]) -> Excerpt:
     found = _find(content, parts)
     begin, end = _window(content, found[0] if found else (0, 0))
     line = _BLANK.sub(" ", content[begin:end]).strip()
-    text = f"{_MORE if begin else ''}{line}{_MORE if end < len(content) else ''}"
-    return Excerpt(text=text, marks=tuple(_find(text, parts)))
+    before, behind = _MORE if begin else "", _MORE if end < len(content) else ""
+    marks = tuple((first + len(before), last + len(before)) for first, last in _find(line, parts))
+    return Excerpt(text=f"{before}{line}{behind}", marks=marks)
 
 
 def fold(text: str) -> str:
     """Return `text` as it is compared: no case, no accents, compatibility forms taken apart."""
-    return "".join(map(_folded, text))
+    return text.lower() if text.isascii() else "".join(map(_folded, text))
 
 
 @lru_cache(maxsize=4096)
@@ -62,7 +63,7 @@ def _find(text: str, parts: Iterable[str]) -> list[tuple[int, int]]:
         return []
     pattern = re.compile("|".join(sorted(wanted, key=len, reverse=True)))
     folded = fold(text)
-    places = range(len(text) + 1) if len(folded) == len(text) and text.isascii() else _places(text)
+    places = range(len(text) + 1) if text.isascii() else _places(text)
     spans = [found.span() for found in pattern.finditer(folded)]
     whole = [(begin, end) for begin, end in spans if _begins_a_word(folded, begin)]
     # Up to the next sign that is compared, or an accent written by itself would be left out.

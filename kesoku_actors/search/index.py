@@ -127,13 +127,13 @@ class Index:
             for name, value in (("chatbot_id", scope.chatbot_id), ("channel_id", scope.channel_id))
             if value is not None
         ]
-        join = "CROSS JOIN entries ON entries.seq = words.rowid" if of else ""
+        # From the words to the entries: the other way round every entry would be asked for its words.
+        join = "CROSS JOIN entries ON entries.seq = words.rowid"
         where = "".join(f" AND {condition}" for condition, _ in of)
-        best = f"SELECT words.rowid AS seq FROM words {join} WHERE words MATCH ?{where} ORDER BY rank, 1 DESC LIMIT ?"
+        best = f"SELECT entries.message_id FROM words {join} WHERE words MATCH ?{where} ORDER BY rank, seq DESC LIMIT ?"
         with _errors():
-            found = self.connection.execute(best, (expression, *(value for _, value in of), limit)).fetchall()
-            ids = [self._first("SELECT message_id FROM entries WHERE seq = ?", seq) for seq in found]
-        return tuple(row[0] for row in ids if row is not None)
+            values = (expression, *(value for _, value in of), limit)
+            return tuple(str(message_id) for (message_id,) in self.connection.execute(best, values).fetchall())
 
     def check(self) -> None:
         """Raise `IndexDamaged` unless the pages hang together. What this does not see, a search may run into."""

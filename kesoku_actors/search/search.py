@@ -22,7 +22,7 @@ from attrs import define, field, frozen
 
 from kesoku_actors.errors import Fault
 from kesoku_actors.log import Logger
-from kesoku_actors.protocol import Message, SessionInfo, SessionState
+from kesoku_actors.protocol import Message, SessionInfo
 from kesoku_actors.search.excerpt import Excerpt, excerpt
 from kesoku_actors.search.index import (
     EVERYWHERE,
@@ -36,6 +36,7 @@ from kesoku_actors.search.index import (
 )
 from kesoku_actors.search.query import parse
 from kesoku_actors.store import Reader
+from kesoku_actors.store.access import in_thread
 
 T = TypeVar("T")
 
@@ -91,12 +92,10 @@ class Search:
         if not query.expression:
             return ()
         ids = await self._step(lambda index: index.find(query.expression, scope, limit))
-        hits = []
-        for message in await self.reader.messages(ids):
-            session = await self.reader.session(message.session_id)
-            if session is not None and session.state is SessionState.OPEN:
-                hits.append(Hit(message=message, session=session, excerpt=excerpt(text_of(message), query.parts)))
-        return tuple(hits)
+        return tuple(
+            Hit(message=message, session=session, excerpt=excerpt(text_of(message), query.parts))
+            for message, session in await self.reader.in_open_sessions(ids)
+        )
 
     async def lag(self) -> int:
         """Return how many changes of the store the index does not know yet, at most. Raises as `catch_up` does."""
@@ -146,7 +145,7 @@ class Search:
         self.log.warning("the search index is made anew", reason=why, path=str(self.path))
 
     async def _in_thread(self, call: Callable[[], T]) -> T:
-        return await trio.to_thread.run_sync(call)
+        return await in_thread(call)
 
     def _run(self, step: Callable[[Index], T]) -> tuple[T, str | None]:
         try:

@@ -82,10 +82,21 @@ def message(connection: apsw.Connection, message_id: str) -> Message | None:
     return None if row is None else message_of(row)
 
 
-def messages(connection: apsw.Connection, message_ids: tuple[str, ...]) -> tuple[Message, ...]:
-    """Return those of the named messages that are stored, in the order of the names."""
-    rows = (first(connection, f"{_MESSAGES} WHERE m.id = ?", (message_id,)) for message_id in message_ids)
-    return tuple(message_of(row) for row in rows if row is not None)
+def in_open_sessions(
+    connection: apsw.Connection, message_ids: tuple[str, ...]
+) -> tuple[tuple[Message, SessionInfo], ...]:
+    """Return those of the named messages that open sessions hold, each with its session, in the order of the names."""
+    found, sessions = [], dict[str, SessionInfo | None]()
+    for message_id in message_ids:
+        row = message(connection, message_id)
+        if row is None:
+            continue
+        if row.session_id not in sessions:
+            sessions[row.session_id] = session(connection, row.session_id)
+        info = sessions[row.session_id]
+        if info is not None and info.state is SessionState.OPEN:
+            found.append((row, info))
+    return tuple(found)
 
 
 def is_removed(connection: apsw.Connection, message_id: str) -> bool:

@@ -40,9 +40,9 @@ class Reader:
         """Return one message, or none."""
         return await self._read(queries.message, message_id)
 
-    async def messages(self, message_ids: tuple[str, ...]) -> tuple[Message, ...]:
-        """Return those of the named messages that are stored, in the order of the names."""
-        return await self._read(queries.messages, message_ids)
+    async def in_open_sessions(self, message_ids: tuple[str, ...]) -> tuple[tuple[Message, SessionInfo], ...]:
+        """Return those of the named messages that open sessions hold, each with its session, in that order."""
+        return await self._read(queries.in_open_sessions, message_ids)
 
     async def is_removed(self, message_id: str) -> bool:
         """Return whether a message was stored once and deleted since."""
