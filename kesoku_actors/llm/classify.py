@@ -81,6 +81,13 @@ KIND_OF_CODE: Final[Mapping[str, str]] = {
     "timeout_error": "timeout",
     "request_too_large": "context",
     "api_error": "server",
+    "RESOURCE_EXHAUSTED": "rate_limit",
+    "UNAVAILABLE": "overloaded",
+    "UNAUTHENTICATED": "auth",
+    "PERMISSION_DENIED": "auth",
+    "NOT_FOUND": "model",
+    "DEADLINE_EXCEEDED": "timeout",
+    "INTERNAL": "server",
     "server_error": "server",
     "unavailable_error": "overloaded",
 }
@@ -95,6 +102,8 @@ KIND_OF_PHRASE: Final[Mapping[str, str]] = {
     "maximum context length": "context",
     "prompt is too long": "context",
     "exceeds the maximum number of tokens": "context",
+    "api key not valid": "auth",
+    "api key expired": "auth",
     "exceed context limit": "context",
     "request exceeds the maximum size": "context",
     "credit balance is too low": "quota",
@@ -199,7 +208,7 @@ def _measured(error: ProviderError, fields: Mapping[str, Any]) -> ProviderError:
 
 def kind_of_error(error: Mapping[str, Any]) -> str | None:
     """Return the kind that the server's own words name, or none when it used no word of the tables."""
-    for key in ("code", "type"):
+    for key in ("code", "type", "status"):
         word = error.get(key)
         if isinstance(word, str) and word in KIND_OF_CODE:
             return KIND_OF_CODE[word]

@@ -20,7 +20,8 @@ from typing import Any, Final
 
 import httpx2
 import pydantic
-from attrs import field, frozen
+import trio
+from attrs import define, field, frozen
 from google import genai
 from google.genai import errors, types
 from google.oauth2.credentials import Credentials
@@ -36,7 +37,9 @@ Sent = Callable[[Mapping[str, Any]], None]
 Heard = Callable[[], None]
 
 _TIMEOUT: Final = httpx2.Timeout(connect=10.0, write=60.0, read=None, pool=None)
+_CLOSE_S: Final = 1.0
 _NUMBER: Final = "x-kesoku-number"
+_EAR: Final = "kesoku.ear"
 _KIND_OF_EXCEPTION: Final[tuple[tuple[tuple[type[Exception], ...], str], ...]] = (
     ((httpx2.UnsupportedProtocol, httpx2.InvalidURL), "address"),
     ((httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError), "connect"),
@@ -47,29 +50,40 @@ _FIRST_WORDS: Final = b'data: {"candidates": [{"content": {"parts": [{"text": ".
 "finishReason": "STOP", "index": 0}], "usageMetadata": {"promptTokenCount": 1}}\r\n\r\n'
 
 
+@define(eq=False)
+class _Ear:
+    """Who hears of a request, and the response it got."""
+
+    sent: Sent
+    heard: Heard
+    response: httpx2.Response | None = None
+
+
 @frozen(kw_only=True, eq=False)
 class _Ears:
     """Who hears of which request."""
 
     token: GoogleToken | None
     source: Source
-    by_number: dict[str, tuple[Sent, Heard]] = field(factory=dict)
+    by_number: dict[str, _Ear] = field(factory=dict)
 
     async def request(self, request: httpx2.Request) -> None:
         """Tell the body, and put the token on."""
         number = request.headers.pop(_NUMBER, None)
-        ears = self.by_number.get(number) if number is not None else None
+        ear = self.by_number.get(number) if number is not None else None
         if self.token is not None:
             request.headers["authorization"] = f"Bearer {await self.token.get(self.source)}"
-        if ears is not None:
-            request.extensions["kesoku.heard"] = ears[1]
-            if ears[0] is not unheard:
-                ears[0](json.loads(request.content))
+        if ear is not None:
+            request.extensions[_EAR] = ear
+            if ear.sent is not unheard:
+                ear.sent(json.loads(request.content))
 
     async def response(self, response: httpx2.Response) -> None:
         """Have every chunk heard."""
-        if (heard := response.request.extensions.get("kesoku.heard")) is not None:
-            hear(response, heard)
+        ear = response.request.extensions.get(_EAR)
+        if isinstance(ear, _Ear):
+            ear.response = response
+            hear(response, ear.heard)
 
 
 @frozen(kw_only=True, eq=False)
@@ -92,7 +106,7 @@ class GeminiClient:
         `sent` is told the body as it goes on the wire, `heard` of every chunk of bytes. Raises `ProviderError`.
         """
         number = str(next(self.numbers))
-        self.ears.by_number[number] = (sent, heard)
+        ear = self.ears.by_number[number] = _Ear(sent, heard)
         try:
             contents = [types.Content.model_validate(content) for content in body["contents"]]
             chunks = await self.sdk.aio.models.generate_content_stream(
@@ -107,6 +121,9 @@ class GeminiClient:
             raise provider_error(self.source, kind, f"{type(error).__name__} {error}".rstrip()) from error
         finally:
             del self.ears.by_number[number]
+            if ear.response is not None:  # after an error of its own the SDK leaves it open
+                with trio.CancelScope(shield=True, deadline=trio.current_time() + _CLOSE_S):
+                    await ear.response.aclose()
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -129,6 +146,8 @@ def open_client(access: GeminiAccess, source: Source, wall: Callable[[], float])
     options = types.HttpOptions(
         base_url=access.base_url, httpx_async_client=http, headers={"user-agent": f"kesoku-actors/{__version__}"}
     )
+    # The SDK warns of every word of the service's that it does not know yet; what becomes of those is our matter.
+    warnings.filterwarnings("ignore", message=".* is not a valid ", category=UserWarning)
     sdk = _sdk(access, options)
     _warm()
     return GeminiClient(sdk=sdk, http=http, ears=ears, source=source, wall=wall)
@@ -166,9 +185,7 @@ async def _as_data(
     chunks: AsyncIterator[types.GenerateContentResponse],
 ) -> AsyncGenerator[Mapping[str, Any], None]:
     async for chunk in chunks:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of words the SDK does not know yet
-            yield chunk.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"sdk_http_response"})
+        yield chunk.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"sdk_http_response"})
 
 
 def _warm() -> None:
