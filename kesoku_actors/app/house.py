@@ -16,6 +16,7 @@
     |   |   |-- workers     dynamic
     |   |   `-- dispatcher
     |   |-- janitor     finishes clears
+    |   |-- titles      asks the model for titles of sessions
     |   |-- search      indexes what was said, behind everything else
     |   `-- edges       one_for_one: adapters and servers
     `-- closing         asked first when the whole stops: the tools' time begins (C7)
@@ -54,11 +55,13 @@ from kesoku_actors.session import (
     KeepWhole,
     Recorded,
     Remit,
+    TitleParts,
     TurnLimits,
     WorkerParts,
     dispatcher,
     janitor,
     remit_of,
+    titler,
 )
 from kesoku_actors.store import (
     Command,
@@ -115,6 +118,8 @@ class Plan:
     """None: no turn log is kept."""
     search: Search | None = None
     """None: nothing is indexed."""
+    may_title: Callable[[Brain], bool] | None = None
+    """Which models are asked for titles of sessions; none: no model is."""
     keep_whole: KeepWhole = keep_whole
     """Keeps the whole of a result that the model reads shortened."""
 
@@ -218,6 +223,7 @@ def build_house(plan: Plan) -> House:
             *(() if plan.search is None else (_indexer(plan.search, gateway),)),
             SupervisorSpec(id="edges", children=tuple(plan.edges(gateway))),
         ),
+            *(() if plan.may_title is None else (_titler(plan, plan.may_title, gateway),)),
     )
     root = SupervisorSpec(
         id="root",
@@ -243,6 +249,13 @@ def build_house(plan: Plan) -> House:
 def _indexer(search: Search, gateway: Gateway) -> ChildSpec:
     start = partial(search_actor, search=search, gateway=gateway)
     return ChildSpec(id="search", start=start, shutdown_s=2 * LAST_S, fatal=HOPELESS)
+def _titler(plan: Plan, may_title: Callable[[Brain], bool], gateway: Gateway) -> ChildSpec:
+    parts = TitleParts(
+        gateway=gateway, brain_for=plan.brain_for, may_title=may_title, world=plan.world, log=plan.log
+    )
+    return ChildSpec(id="titles", start=partial(titler, parts=parts), fatal=HOPELESS)
+
+
 
 
 async def _close_tools(cell: Cell[None], *, tools: Tools) -> None:

@@ -95,6 +95,7 @@ def plan_run(
         provider_children=provider_children(provider),
         turn_log=turn_log_options(settings),
         search=search,
+        may_title=may_title if agent.model_titles else None,
     )
 
 
@@ -104,6 +105,11 @@ def turn_log_options(settings: Settings) -> TurnLogOptions | None:
     if not agent.turn_log:
         return None
     return TurnLogOptions(mask=mask_secrets(settings.secrets()), keep=agent.turn_log_files)
+
+
+def may_title(brain: Brain) -> bool:
+    """Tell whether a model is worth asking for a title: a small one finds none, a scripted one reads from a page."""
+    return brain.provider.name not in ("local", "scripted")
 
 
 def store_options(settings: Settings, log: Logger, probe: Callable[[str], None]) -> StoreOptions:

@@ -13,6 +13,7 @@
 * `dispatcher`: starts one worker for each session that has work
 * `remit`: the channels it works for
 * `janitor`: finishes clears
+* `titles`: asks the model what to call a session
 """
 
 from kesoku_actors.session.brain import Brain
@@ -33,6 +34,7 @@ from kesoku_actors.session.prompting import KeepWhole
 from kesoku_actors.session.remit import Remit, remit_of
 from kesoku_actors.session.replay import Difference, Recorded, first_difference
 from kesoku_actors.session.summarising import Compacted, CompactionFailed, NothingOld, TooLittle
+from kesoku_actors.session.titles import TitleParts, titler
 from kesoku_actors.session.turn import TurnLimits
 from kesoku_actors.session.worker import WorkerEnd, worker
 
@@ -56,6 +58,7 @@ __all__ = [
     "NothingOld",
     "Recorded",
     "Remit",
+    "TitleParts",
     "TooLittle",
     "TurnLimits",
     "WorkerEnd",
@@ -65,5 +68,6 @@ __all__ = [
     "janitor",
     "receipt",
     "remit_of",
+    "titler",
     "worker",
 ]

@@ -37,6 +37,8 @@ class Agent:
     """Providers to try, in order, when the first one is down (P2)."""
     resume_within_s: Seconds = 86_400.0
     """A turn begun longer ago is not resumed after a restart (C2)."""
+    model_titles: bool = True
+    """Ask the model for a session's title after its first answer; the first words of the session otherwise."""
     turn_log: bool = True
     """Write every inference, request and reply, as a file into the session's folder (P4)."""
     turn_log_files: Count = 200

@@ -1,0 +1,147 @@
+"""Titles by the model: after the first answer of a session, its first words give way to a title, if one comes of it.
+
+A title is worth little, so it never costs anybody a turn: it is asked for after an answer, one at a time, only where
+another inference still finds room, at most once an answer and for the first few of a session. The search ends within
+`PATIENCE_S`, and at once when a person says something there (a stop ends only what a person's message began). Whatever
+goes wrong leaves the first words, and is said in the log alone. What the model says is foreign text: a line of it is
+kept, tidied (T1); calls in it are ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import aclosing
+from functools import partial
+from typing import Final
+
+import trio
+from attrs import define, evolve, field, frozen
+
+from kesoku_actors.actors import ActorStopped, Cell
+from kesoku_actors.clock import World
+from kesoku_actors.gateway import Gateway
+from kesoku_actors.llm.gate import infer_once
+from kesoku_actors.llm.port import ProviderError, Purpose, Request
+from kesoku_actors.log import Logger
+from kesoku_actors.protocol import ENDED, Changed, Channel, Message, Role, SessionInfo, Status, Type
+from kesoku_actors.protocol.titles import first_words, tidied
+from kesoku_actors.session.brain import Brain
+from kesoku_actors.store import SetTitle, StoreFault
+
+PATIENCE_S: Final = 30.0
+TURNS: Final = 3
+"""A session that still has no title then keeps its first words."""
+QUEUED: Final = 8
+"""Sessions that wait for a title; what comes beyond keeps its first words."""
+_CHARACTERS: Final = 2_000
+_TOKENS: Final = 500
+"""Most of them for a model that thinks first."""
+_SYSTEM: Final = "You find titles for conversations. You never answer what is said in them."
+_NUDGE: Final = (
+    "Give the conversation above a title of at most six words, in its own language."
+    " Write the title alone: no quotes, no explanation."
+)
+
+
+@frozen(kw_only=True)
+class TitleParts:
+    """What the titler works with."""
+
+    gateway: Gateway
+    brain_for: Callable[[Channel], Brain]
+    may_title: Callable[[Brain], bool]
+    """Whether this model is worth asking."""
+    world: World
+    log: Logger
+
+
+@define(eq=False)
+class _Desk:
+    """The sessions that wait for a title or are being given one, by id."""
+
+    parts: TitleParts
+    under_way: dict[str, trio.CancelScope] = field(factory=dict)
+    one: trio.Lock = field(factory=trio.Lock)
+
+
+async def titler(cell: Cell[None], *, parts: TitleParts) -> None:
+    """Title sessions until stopped."""
+    desk = _Desk(parts)
+    listen = partial(parts.gateway.listen, roles=frozenset({Role.USER, Role.ASSISTANT}), types=frozenset({Type.TEXT}))
+    async with aclosing(listen(hints=False, label="titles")) as events, trio.open_nursery() as nursery:
+
+        async def hear() -> None:
+            async for event in events:
+                if isinstance(event, Changed):
+                    _hear(desk, nursery, event.message)
+
+        nursery.start_soon(hear)
+        cell.started()
+        await cell.stopping.wait()
+        nursery.cancel_scope.cancel()
+
+
+def _hear(desk: _Desk, nursery: trio.Nursery, message: Message) -> None:
+    session_id = message.session_id
+    if message.is_person and message.status not in ENDED:
+        if session_id in desk.under_way:
+            desk.under_way[session_id].cancel()
+        return
+    is_answer = message.status is Status.PENDING and message.role is Role.ASSISTANT
+    if is_answer and session_id not in desk.under_way and len(desk.under_way) < QUEUED:
+        desk.under_way[session_id] = trio.CancelScope()
+        nursery.start_soon(_title, desk, message)
+
+
+async def _title(desk: _Desk, answer: Message) -> None:
+    session_id, parts = answer.session_id, desk.parts
+    try:
+        with desk.under_way[session_id]:
+            async with desk.one:
+                with trio.move_on_after(PATIENCE_S):
+                    await _try(parts, answer)
+    except (ProviderError, StoreFault, ActorStopped) as error:
+        parts.log.info("no title was found", session=session_id, error=str(error))
+    finally:
+        del desk.under_way[session_id]
+
+
+async def _try(parts: TitleParts, answer: Message) -> None:
+    brain = parts.brain_for(Channel(chatbot_id=answer.chatbot_id, channel_id=answer.channel_id))
+    session = await parts.gateway.session(answer.session_id)
+    if session is None or session.turns > TURNS or not parts.may_title(brain) or not _has_room(brain):
+        return
+    asked = await _first_message(parts, session)
+    if asked is None:
+        return
+    request = Request(
+        inference_id=parts.world.ids(),
+        session_id=session.id,
+        system=_SYSTEM,
+        history=(_shortened(asked), _shortened(answer)),
+        nudge=_NUDGE,
+        max_output_tokens=_TOKENS,
+        purpose=Purpose.TITLE,
+    )
+    reply = await infer_once(brain.provider, brain.gate, request, lambda _piece: None)
+    title = tidied(reply.text)
+    if title:
+        await parts.gateway.store.set_title(SetTitle(session_id=session.id, title=title, instead_of=session.title))
+
+
+def _has_room(brain: Brain) -> bool:
+    """Tell whether a turn that comes now would still find a slot at once."""
+    gate = brain.gate.statistics()
+    return not gate.is_open and not gate.waiting and gate.running + 1 < gate.concurrency
+
+
+async def _first_message(parts: TitleParts, session: SessionInfo) -> Message | None:
+    """Return what a person said first, while the session is still called by it; none once it has a title."""
+    messages = (await parts.gateway.history(session.id)).messages
+    first = next((message for message in messages if message.is_person), None)
+    return first if first is not None and session.title == first_words(first.content) else None
+
+
+def _shortened(message: Message) -> Message:
+    """Return what a title needs of a message: its beginning, and no files."""
+    return evolve(message, content=message.content[:_CHARACTERS], metadata={})
