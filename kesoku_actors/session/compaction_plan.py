@@ -21,10 +21,12 @@ from kesoku_actors.session.units import Placed, Unit, turns, units
 
 START: Final = 0.8
 """Of the room: a prompt longer than that is compacted before it is sent."""
-KEPT: Final = 0.4
-"""Of the room: what stays of the newest turns."""
-SUMMARIES: Final = 0.2
-"""Of the room: summaries that are longer together are summarised themselves."""
+KEPT: Final = 0.5
+"""Of what the conversation may be before it is compacted: what stays of the newest turns."""
+SUMMARIES: Final = 0.25
+"""Of the same: summaries that are longer together are summarised themselves."""
+SUMMARY: Final = 0.12
+"""Of the same: one summary."""
 LEAST_SAVING: Final = 0.1
 """Of the prompt: what saves less is not kept."""
 LARGEST_PIECE: Final = 24_000
@@ -65,17 +67,19 @@ class Piece:
     """Of the rows as they would be read."""
 
 
-def sizes(room: float | None, part: float = 1.0) -> Sizes:
-    """Return the sizes for a model with this room; `part` of it when it refused a longer piece."""
+def sizes(room: float | None, frame: float = 0.0, part: float = 1.0) -> Sizes:
+    """Return the sizes for a model with this room, of which the frame of each prompt (the system's text, the tools)
+    takes a share; `part` of a piece when the model refused a longer one."""
     reply = _THINKING_REPLY if room is not None and room >= _UNKNOWN_ROOM else 0
     room = _UNKNOWN_ROOM if room is None else room
-    summary = int(min(LARGEST_SUMMARY, max(SMALLEST_SUMMARY, room / 10)))
+    talk = max(room / 10, START * room - frame)
+    summary = int(min(LARGEST_SUMMARY, max(SMALLEST_SUMMARY, SUMMARY * talk)))
     return Sizes(
         summary=summary,
         reply=max(reply, summary * 5 // 4),
         piece=max(2.0 * SMALLEST_SUMMARY, min(LARGEST_PIECE, 0.9 * room - summary - QUESTION_TOKENS) * part),
-        together=max(2.5 * summary, SUMMARIES * room),
-        kept=KEPT * room,
+        together=max(2.0 * summary, SUMMARIES * talk),
+        kept=KEPT * talk,
     )
 
 
@@ -95,10 +99,10 @@ def old_turns(rows: Sequence[Placed], kept: float, cost: Cost, *, is_asked: bool
     return finished[: len(finished) - newest]
 
 
-def worth(old: Sequence[Unit], rows: Sequence[Placed], cost: Cost) -> bool:
-    """Tell whether summarising these turns can save enough of all that is read."""
+def worth(old: Sequence[Unit], size: float, cost: Cost) -> bool:
+    """Tell whether summarising these turns can save enough of a prompt of this size."""
     saved = sum(cost(placed.row) for turn in old for placed in turn)
-    return bool(old) and saved >= LEAST_SAVING * sum(cost(placed.row) for placed in rows)
+    return bool(old) and saved >= LEAST_SAVING * size
 
 
 def pieces(old: Sequence[Unit], most: float, cost: Cost) -> Iterator[Piece]:

@@ -31,6 +31,8 @@ class History:
     """All of the session's, each before those it stands for."""
     cut: Cut = NOTHING_CUT
     """How far what is read of it had to be cut."""
+    frame: float = 0.0
+    """Tokens of a request beside the history, as it was sent last."""
     kept: set[str] = field(factory=set)
     """Results shown shortened whose whole was kept in a file."""
     _keys: list[Spot] = field(factory=list)

@@ -74,6 +74,7 @@ class Prompter:
         frame = tokens_in(system) + sum(map(_tool_tokens, tools))
         size = frame + sum(map(self._cost, (placed.row for placed in prepared.rows)))
         is_long = effect.compact or (room is not None and size > START * room)
+        history.frame = frame
         free = None if room is None else max(0.0, room - frame)
         fitted = fit(prepared, free, self._cost, effect.root_id, history.cut)
         if fitted.done:
@@ -92,7 +93,7 @@ class Prompter:
                 workspace=self.workspace() if tools or any(ATTACHMENTS in row.metadata for row in rows) else None,
             ),
             tokens=frame + sum(map(self._cost, rows)),
-            wants_compaction=may_compact and is_long and self._is_worth(prepared, room),
+            wants_compaction=may_compact and is_long and self._is_worth(prepared, size),
             wholes=tuple(row for row in prepared.wholes if row.id not in history.kept),
         )
 
@@ -131,12 +132,12 @@ class Prompter:
         if error.remedy is Remedy.COMPACT:
             self.brain.reach.refused(self._sent, error)
 
-    def _is_worth(self, prepared: Prepared, room: float | None) -> bool:
+    def _is_worth(self, prepared: Prepared, size: float) -> bool:
         if self.compactions.is_given_up(self.session_id):
             return False
         read = sum(each.parent_id is None for each in self.history.summaries)
-        old = old_turns(prepared.rows[read:], sizes(room).kept, self._cost, is_asked=False)
-        return worth(old, prepared.rows, self._cost)
+        kept = sizes(self.brain.room, self.history.frame).kept
+        return worth(old_turns(prepared.rows[read:], kept, self._cost, is_asked=False), size, self._cost)
 
     def _cost(self, row: Message) -> float:
         if ATTACHMENTS in row.metadata:

@@ -120,17 +120,17 @@ class _Made:
 async def _make(
     history: History, brain: Brain, world: World, log: Logger, is_asked: bool
 ) -> _Made | NothingOld | TooLittle | CompactionFailed:
-    room = brain.room
+    room, frame = brain.room, history.frame
     rows = prepare(history.placed, (), history.summaries, None).rows
-    before = sum(row_tokens(placed.row) for placed in rows)
+    before = frame + sum(row_tokens(placed.row) for placed in rows)
     read = [each for each in history.summaries if each.parent_id is None]
     fresh = rows[len(read) :]
-    old = old_turns(fresh, sizes(room).kept, row_tokens, is_asked=is_asked)
-    if not worth(old, rows, row_tokens):
+    old = old_turns(fresh, sizes(room, frame).kept, row_tokens, is_asked=is_asked)
+    if not worth(old, before, row_tokens):
         return NothingOld()
     replaced = _tokens(read) + sum(row_tokens(placed.row) for turn in old for placed in turn)
     for halving in range(MOST_HALVINGS + 1):
-        writer = _Writer(brain=brain, world=world, like=fresh[0].row, sizes=sizes(brain.room, 0.5**halving))
+        writer = _Writer(brain=brain, world=world, like=fresh[0].row, sizes=sizes(brain.room, frame, 0.5**halving))
         try:
             leaves = [
                 await writer.summarise(piece.log, first=piece.first, last=piece.last, before=piece.tokens)

@@ -101,7 +101,7 @@ def test_groups_fit_and_a_lone_summary_is_left(tokens: list[float], most: float)
 def test_every_size_leaves_room_for_the_question() -> None:
     for room in (None, 192.0, 3_072.0, 100_000.0, 900_000.0):
         for part in (1.0, 0.25):
-            got = sizes(room, part)
+            got = sizes(room, part=part)
             assert got.summary < got.together
             assert got.reply >= got.summary
             assert 2 * got.summary <= got.piece or room == 192.0 or part < 1
@@ -111,9 +111,19 @@ def test_every_size_leaves_room_for_the_question() -> None:
 def test_little_is_not_worth_a_summary() -> None:
     talk = talk_of(20, 100)
     rows = list(turns(talk.rows))
-    assert not worth(rows[:1], talk.rows, cost)
-    assert not worth([], talk.rows, cost)
-    assert worth(rows[:3], talk.rows, cost)
+    size = sum(cost(placed.row) for placed in talk.rows)
+    assert not worth(rows[:1], size, cost)
+    assert not worth([], size, cost)
+    assert worth(rows[:3], size, cost)
+    assert not worth(rows[:3], 2 * size, cost)
+
+
+def test_where_the_frame_takes_the_room_the_conversation_is_kept_shorter() -> None:
+    bare, framed = sizes(3_000.0), sizes(3_000.0, 1_500.0)
+    for name in ("kept", "together", "summary"):
+        assert getattr(framed, name) < getattr(bare, name)
+    assert framed.kept + 1_500 < 0.8 * 3_000
+    assert sizes(3_000.0, 9_000.0).kept > 0
 
 
 def test_the_log_is_behind_bars_and_short() -> None:
