@@ -182,6 +182,7 @@ def test_a_worker_that_crashes_leaves_its_cause_on_the_error_output(shell: Shell
     (tmp_path / "c.toml").write_text(
         '[agent]\nllm = "scripted"\n[scripted]\nscenario_path = "s.toml"\n'
         '[workspace]\ndb_path = "k.db"\nsessions_dir = "sessions"\n'
+        '[shell]\nsandbox = "off"\n'
     )
     spoil = 'call = "run_shell_command", arguments = { command = "cd ../.. && mv sessions gone && touch sessions" }'
     (tmp_path / "s.toml").write_text(f"repeat = true\ninferences = [[{{ {spoil} }}]]\n")

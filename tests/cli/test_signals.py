@@ -25,6 +25,8 @@ CONFIG = """
 llm = "scripted"
 [scripted]
 scenario_path = "scenario.toml"
+[shell]
+sandbox = "off"  # the tool tells through a pipe outside
 """
 
 
