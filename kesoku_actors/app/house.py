@@ -95,6 +95,8 @@ class Plan:
     brains: tuple[Brain, ...]
     """Every model that may answer; each gets a gate."""
     brain_for: Callable[[Channel], Brain]
+    failover: tuple[Brain, ...] = ()
+    """Who is asked, in order, when the model of a channel is lost (P2); they are among `brains`."""
     registry: ToolRegistry
     layers: PromptLayers
     limits: TurnLimits
@@ -185,6 +187,7 @@ def build_house(plan: Plan) -> House:
             registry=plan.registry,
             layers=plan.layers,
             brain_for=plan.brain_for,
+            failover=plan.failover,
             workspace_for=partial(workspace_folder, plan.sessions_dir),
             limits=plan.limits,
             resume_within_s=plan.resume_within_s,

@@ -8,7 +8,8 @@ skipped; who holds a slot ends it by leaving `slot()`, however that happens.
 Invariants: a slot's end is written on the slot itself, synchronously, so it cannot be lost with a full mailbox or a
 crashed actor; `Look` only hints that there is something to read. Slots held outlive a restart of the actor, so the
 provider's concurrency is never exceeded; askers waiting then are told to try again. Waiting for a slot counts in no
-time limit of the stream (P3).
+time limit of the stream (P3). Who has another model to ask waits for no server that is down: while the circuit breaker
+is open, and no probe is due, it is told so at once.
 """
 
 from __future__ import annotations
@@ -36,10 +37,19 @@ class _End(Enum):
     """Cancelled, or its holder crashed: nothing is known of the server."""
 
 
+class Patience(Enum):
+    """What an asker does while the server is down."""
+
+    WAITS = "waits"
+    LEAVES = "leaves"
+    """It has another model to ask."""
+
+
 @define(eq=False)
 class _Slot:
     """One asker's slot; `end` is set once, by its holder."""
 
+    patience: Patience = Patience.WAITS
     end: _End | ProviderError | None = None
 
 
@@ -102,6 +112,26 @@ class _Desk:
         self.breaker = self.breaker.begun(self.policy, now)
         return True
 
+    def down_for(self, now: float) -> float | None:
+        """Return how long nothing but a probe begins, and none is due; none while the server is up."""
+        probe = self.breaker.next_probe
+        return probe - now if probe is not None and now < probe else None
+
+    def down(self, name: str, for_s: float) -> ProviderError:
+        """Return what is told to those who have another model to ask."""
+        failures = self.breaker.failures
+        said = f"{name}: it failed {failures} times in a row; it is asked again in {for_s:.0f} s at the soonest"
+        return ProviderError(said, remedy=Remedy.FAIL_OVER, kind="down")
+
+    def send_on(self, name: str, now: float) -> None:
+        """Let those leave who have another model to ask, if the server is down."""
+        for_s = self.down_for(now)
+        if for_s is None:
+            return
+        for letter, slot in [each for each in self.waiting if each[1].patience is Patience.LEAVES]:
+            self.waiting.remove((letter, slot))
+            letter.refuse(self.down(name, for_s))
+
     def grant(self, now: float) -> float:
         """Answer those who may begin, in order of asking; return when to look again without being told."""
         while self.waiting and self.breaker.may_begin(self.policy, len(self.held), now):
@@ -127,13 +157,16 @@ class ProviderGate:
         return cls(provider.name, Policy(concurrency=provider.limits.concurrency))
 
     @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
+    async def slot(self, patience: Patience = Patience.WAITS) -> AsyncIterator[None]:
         """Wait for a slot and hold it. Raises `ProviderError` (retry) when the actor ends meanwhile.
 
-        A `ProviderError` that leaves the block tells the circuit breaker how the server does.
+        One that leaves is not granted a slot while the server is down: `ProviderError` (fail over). A `ProviderError`
+        that leaves the block tells the circuit breaker how the server does.
         """
-        slot = _Slot()
-        if not self._desk.begin(slot, trio.current_time()):
+        slot, now = _Slot(patience), trio.current_time()
+        if not self._desk.begin(slot, now):
+            if patience is Patience.LEAVES and (for_s := self._desk.down_for(now)) is not None:
+                raise self._desk.down(self.name, for_s)
             try:
                 await self.mailbox.ref.ask(_Acquire(slot), timeout_s=None)
             except ActorStopped as error:
@@ -179,6 +212,7 @@ async def provider_actor(cell: Cell[GateMessage], *, gate: ProviderGate) -> None
     while True:
         now = trio.current_time()
         desk.settle(now)
+        desk.send_on(gate.name, now)
         batch: list[Letter[GateMessage]] | None = []
         with trio.move_on_at(desk.grant(now)):
             batch = await anext(batches, None)
@@ -194,14 +228,16 @@ async def provider_actor(cell: Cell[GateMessage], *, gate: ProviderGate) -> None
                     assert_never(never)
 
 
-async def infer_once(provider: Provider, gate: ProviderGate, request: Request, emit: Emit) -> Reply:
+async def infer_once(
+    provider: Provider, gate: ProviderGate, request: Request, emit: Emit, patience: Patience = Patience.WAITS
+) -> Reply:
     """Run one inference with a slot of `gate` and under the provider's silence limits (P3).
 
     Every piece, an empty one too, shows that the stream lives; empty ones are not passed on. Raises `ProviderError`,
     of the kind `stall` when nothing came for `first_byte_s` or then for `idle_s` seconds. Nothing is tried again here.
     """
     limits = provider.limits
-    async with gate.slot():
+    async with gate.slot(patience):
         heard = False
         with trio.move_on_after(limits.first_byte_s) as watchdog:
 

@@ -26,6 +26,8 @@ class Activity(StrEnum):
 
     IDLE = "idle"
     THINKING = "thinking"
+    RETRYING = "retrying"
+    """The model failed and is asked again soon."""
     TOOLS = "tools"
     ASKING = "asking"
     """Nothing goes on before a person has said yes or no to a call (T7)."""
@@ -71,6 +73,10 @@ class ActivityChanged:
     session_id: str
     activity: Activity
     root_id: str | None = None
+    detail: str = ""
+    """Why, where it is not obvious: what went wrong with the model."""
+    for_s: float | None = None
+    """How long it will take, seconds, where that is known."""
 
 
 @frozen(kw_only=True)

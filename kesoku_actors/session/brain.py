@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from attrs import field, frozen
 
 from kesoku_actors.llm.gate import ProviderGate
@@ -19,6 +21,16 @@ class Brain:
     """Lives as long as the model is used, in whichever session."""
 
     @property
+    def label(self) -> str:
+        """Its model and its name, as people read them."""
+        return f"{self.provider.model} ({self.provider.name})"
+
+    @property
     def room(self) -> float | None:
         """How many of our tokens a prompt may be; none when nothing is known."""
         return self.reach.room(self.provider.context_tokens)
+
+
+def line_of(first: Brain, failover: Iterable[Brain]) -> tuple[Brain, ...]:
+    """Return who is asked, in order: the model of a channel, then the others (P2)."""
+    return (first, *(brain for brain in failover if brain.provider.name != first.provider.name))

@@ -15,7 +15,7 @@ from attrs import define, evolve, field, frozen
 
 from kesoku_actors.clock import World
 from kesoku_actors.gateway import Gateway
-from kesoku_actors.llm.gate import infer_once
+from kesoku_actors.llm.gate import Patience, infer_once
 from kesoku_actors.llm.port import Piece, ProviderError, Reply, Request
 from kesoku_actors.llm.wellformed import whole_reply, whole_text
 from kesoku_actors.log import Logger
@@ -56,6 +56,8 @@ class WorkerParts:
     registry: ToolRegistry
     layers: PromptLayers
     brain_for: Callable[[Channel], Brain]
+    failover: tuple[Brain, ...]
+    """Who is asked, in order, when the model of a channel is lost (P2)."""
     workspace_for: Callable[[str], Path]
     """The session's folder, made if need be."""
     keep_whole: KeepWhole
@@ -79,14 +81,18 @@ class Hands:
     inlet: Inlet
     nursery: trio.Nursery
     channel: Channel
-    brain: Brain
+    brains: tuple[Brain, ...]
+    """Those that may answer, in the order they are asked."""
     history: History
+    brain: Brain = field(init=False)
+    """The one that the present prompt is for."""
     prompter: Prompter = field(init=False)
     request: Request | None = None
     prompt: trio.CancelScope = field(factory=trio.CancelScope)
     inferences: dict[int, trio.CancelScope] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
+        self.brain = self.brains[0]
         self.prompter = Prompter(
             session_id=self.key.session_id,
             history=self.history,
@@ -104,6 +110,7 @@ class Hands:
             case v.BuildPrompt():
                 self.prompt.cancel()
                 self.prompt = trio.CancelScope()
+                self.brain = self.prompter.brain = self.brains[effect.model]
                 draft = None if self.history.awaiting or parts.layers.is_stale() else self._draft(effect)
                 if draft is None or self.prompter.must_wait(draft):
                     start(self._gather, self.prompt, effect)
@@ -129,8 +136,8 @@ class Hands:
                 start(self._timer, delay_s, v.TimerFired(ticket))
             case v.SetBudget(root_id=root_id, seconds=seconds):
                 self.inlet.budget = (trio.current_time() + seconds, v.BudgetSpent(root_id))
-            case v.Notify(activity=activity, root_id=root_id):
-                self._show(activity, root_id)
+            case v.Notify():
+                self._show(effect.activity, effect.root_id, effect.detail, effect.for_s)
             case v.EndCompaction():
                 parts.compactions.end(self.key.session_id)
             case v.Finish():
@@ -167,8 +174,10 @@ class Hands:
                 self._show(Activity.THINKING, effect.root_id)
             self._take(effect, draft)
 
-    def _show(self, activity: Activity, root_id: str | None) -> None:
-        changed = ActivityChanged(session_id=self.key.session_id, activity=activity, root_id=root_id)
+    def _show(self, activity: Activity, root_id: str | None, detail: str = "", for_s: float | None = None) -> None:
+        changed = ActivityChanged(
+            session_id=self.key.session_id, activity=activity, root_id=root_id, detail=detail, for_s=for_s
+        )
         self.parts.gateway.hint(changed, self.channel)
 
     def _take(self, effect: v.BuildPrompt, draft: Draft) -> None:
@@ -231,7 +240,8 @@ class Hands:
         scope = self.inferences[effect.ticket]
         with scope:
             try:
-                end = whole_reply(await infer_once(brain.provider, brain.gate, request, emit))
+                patience = Patience.WAITS if effect.is_last else Patience.LEAVES
+                end = whole_reply(await infer_once(brain.provider, brain.gate, request, emit, patience))
                 self.prompter.answered(end.usage)
                 event = v.ModelFinished(effect.ticket, end, spent())
             except ProviderError as error:
@@ -247,6 +257,7 @@ class Hands:
                     retry_after_s=error.retry_after_s,
                     jitter=parts.world.rng.random(),
                     duration_s=spent(),
+                    kind=error.kind,
                 )
         if scope.cancelled_caught:
             event = v.ModelAborted(effect.ticket, name, model, spent())

@@ -145,9 +145,10 @@ def activity(state: State) -> tuple[Activity, str | None]:
     stop = stop_of(state.session, turn) if state.session.stops else None
     if stop:
         return _STOPPING.get(stop.reason, Activity.STOPPING), turn.root_id
-    return (Activity.TOOLS if isinstance(phase, Batch) else Activity.THINKING), turn.root_id
+    return _DOING.get(type(phase), Activity.THINKING), turn.root_id
 
 
+_DOING: Final[Mapping[type[Phase], Activity]] = {Batch: Activity.TOOLS, BackingOff: Activity.RETRYING}
 _STOPPING: Final[Mapping[Reason, Activity]] = {Reason.CLEARED: Activity.CLEARING}
 
 
@@ -166,4 +167,8 @@ def _told(before: State, after: State) -> tuple[v.Effect, ...]:
     if isinstance(after.phase, Done) and not after.phase.clean:
         return ()  # another worker speaks for the session now
     now = activity(after)
-    return () if now == activity(before) else (v.Notify(*now),)
+    if now == activity(before):
+        return ()
+    if isinstance(after.phase, BackingOff) and now[0] is Activity.RETRYING:
+        return (v.Notify(*now, detail=after.phase.turn.trouble, for_s=after.phase.delay_s),)
+    return (v.Notify(*now),)

@@ -2,7 +2,8 @@
 
 `BOUNDARY` is the rule. Results are published before a boundary is reached (`turn_batch`), so the order is:
 obey a stop, shutdown, stale, pivot, start calls not started, budget, adopt, infer; nothing is adopted into a turn that
-ends there. Each act sends one commit, builds a prompt or starts a timer.
+ends there. Each act sends one commit, builds a prompt or starts a timer. Before the first inference of another model
+people are told why it is asked.
 """
 
 from __future__ import annotations
@@ -108,10 +109,16 @@ def store_step(state: State, turn: Turn) -> Transition:
     return send(state, turn, evolve(turn, ended=None, text=""), step=turn.ended)
 
 
+def tell_news(state: State, turn: Turn) -> Transition:
+    """Tell people that another model is asked, and why; the step that failed is stored with it (P2)."""
+    told = words.notice(Reason.PROVIDER, turn.news)
+    return send(state, turn, evolve(turn, ended=None, text="", news=""), step=turn.ended, insert=(told,))
+
+
 def back_off(state: State, turn: Turn) -> Transition:
     """Wait as long as the last failure asks for (P2)."""
     ticket = state.ticket + 1
-    phase = BackingOff(turn=evolve(turn, delay_s=0.0, text=""), ticket=ticket)
+    phase = BackingOff(turn=evolve(turn, delay_s=0.0, text=""), ticket=ticket, delay_s=turn.delay_s)
     return enter(state, phase, ticket), (SetTimer(ticket, turn.delay_s),)
 
 
@@ -119,7 +126,7 @@ def infer(state: State, turn: Turn) -> Transition:
     """Begin an inference with its prompt; what an earlier one had streamed is of no more use."""
     ticket = state.ticket + 1
     after = evolve(turn, text="", compact=False) if turn.text or turn.compact else turn
-    prompt = BuildPrompt(ticket, turn.root_id, turn.nudge, turn.compact)
+    prompt = BuildPrompt(ticket, turn.root_id, turn.nudge, turn.compact, turn.model)
     return enter(state, Prompting(turn=after, ticket=ticket), ticket), (prompt,)
 
 
@@ -152,6 +159,10 @@ def _people_steer(state: State, _turn: Turn) -> bool:
     return state.session.mode is BusyMode.STEER and bool(people(state.session))
 
 
+def _has_news(_state: State, turn: Turn) -> bool:
+    return bool(turn.news)
+
+
 def _step_not_stored(_state: State, turn: Turn) -> bool:
     return turn.ended is not None
 
@@ -169,6 +180,7 @@ BOUNDARY: Final[tuple[tuple[Callable[[State, Turn], bool], Callable[[State, Turn
     (goes_in_circles, end_circle),
     (_over_budget, end_over_budget),
     (_people_steer, adopt),
+    (_has_news, tell_news),
     (_step_not_stored, store_step),
     (_must_wait, back_off),
 )

@@ -158,7 +158,7 @@ def hear(session: Session, event: Hint | ToolNews) -> Session:
             return session
 
 
-def registered(answer: Registered, *, stale: bool) -> Session:
+def registered(answer: Registered, *, stale: bool, models: tuple[str, ...]) -> Session:
     """Return what a worker begins with."""
     waiting = {each.id: each for each in answer.waiting}
     return Session(
@@ -169,6 +169,7 @@ def registered(answer: Registered, *, stale: bool) -> Session:
         returned=answer.returned,
         stale=stale,
         self_started=answer.self_started,
+        models=models,
     )
 
 

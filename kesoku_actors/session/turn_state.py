@@ -79,6 +79,8 @@ class Session:
     stale: bool = False
     """That turn began too long ago to be resumed (C2)."""
     self_started: int = 0
+    models: tuple[str, ...] = ()
+    """The models that may answer, in the order they are asked, as people read their names."""
     after_turn: bool = False
     """This worker has ended a turn: what it claims next has been queued behind it."""
     shutdown: bool = False
@@ -102,6 +104,14 @@ class Turn:
     """Inferences that failed in a row."""
     delay_s: float = 0.0
     """How long to wait before the next inference."""
+    trouble: str = ""
+    """Why that wait is needed."""
+    model: int = 0
+    """Which of the session's models is asked. A turn that failed over stays with the next one (P2)."""
+    lost: tuple[str, ...] = ()
+    """What became of the models before it, in words."""
+    news: str = ""
+    """What people are told before the next inference: the last of them was lost."""
     nudge: bool = False
     """The last reply was empty: the next prompt asks for an answer (P3)."""
     too_long: int = 0
@@ -164,6 +174,7 @@ class BackingOff:
 
     turn: Turn
     ticket: int
+    delay_s: float
 
 
 @frozen(kw_only=True)

@@ -34,7 +34,7 @@ from kesoku_actors.store.port import RefusalReason
 
 def resume(state: State, _phase: Registering, event: v.Resumed) -> Transition:
     """Begin with what the store read when it registered the worker (C2)."""
-    return rest(know(state, registered(event.registered, stale=event.stale)))
+    return rest(know(state, registered(event.registered, stale=event.stale, models=event.models)))
 
 
 def stand(state: State, phase: Committing, event: v.CommitStands) -> Transition:

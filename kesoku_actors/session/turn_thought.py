@@ -3,10 +3,14 @@
 Invariants: all of it ends at once for an interrupting message, a stop, a shutdown or spent time, and what comes after
 that counts as aborted (I2); an answer, its turn's end and its step are one commit (C4), and so are all calls of a step
 (O3); a reply that says nothing is a failed step, asked again once with a nudge (P3); a failure is retried with full
-jitter, at least as late as the server asks, within bounds, and told when they are used up (P2).
+jitter, at least as late as the server asks, within bounds. When they are used up, or another try cannot help, the next
+model is asked and people are told; without one the turn ends, naming each (P2). The turn stays with that model to its
+end; the next turn begins with the first again.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 from attrs import evolve
 
@@ -44,7 +48,9 @@ def prompted(state: State, phase: Prompting, event: v.PromptBuilt) -> Transition
         return send(state, turn, turn, late=event.late)
     ticket = state.ticket + 1
     inferring = Inferring(turn=evolve(turn, unread=False), ticket=ticket)
-    call = v.CallModel(ticket, turn.root_id, turn.steps + 1, tag(state, ticket))
+    call = v.CallModel(
+        ticket, turn.root_id, turn.steps + 1, tag(state, ticket), turn.model, _next_model(state, turn) is None
+    )
     return enter(state, inferring, ticket), (call,)
 
 
@@ -72,7 +78,7 @@ def replied(state: State, phase: Inferring, event: v.ModelFinished) -> Transitio
 
 
 def failed(state: State, phase: Inferring, event: v.ModelFailed) -> Transition:
-    """Try again, or end the turn and say why. Without another model to fail over to only `RETRY` is retried later.
+    """Try again, or ask the next model, or end the turn and say why.
 
     A prompt that was too long is compacted, once in a turn, and tried again at once; it is cut shorter each time.
     """
@@ -90,10 +96,13 @@ def failed(state: State, phase: Inferring, event: v.ModelFailed) -> Transition:
     if event.remedy is Remedy.COMPACT and tries < state.limits.max_tries:
         return judge(state, evolve(turn, too_long=turn.too_long + 1, compact=turn.too_long == 0))
     hopeless = _hopeless(state.limits, event, tries)
-    if hopeless is None:
-        return judge(state, evolve(turn, delay_s=_wait_s(state.limits, event, tries)))
     said = event.message.strip() or "The model failed."
-    return _give_up(state, turn, f"{said}{hopeless}")
+    if hopeless is None:
+        return judge(state, evolve(turn, delay_s=_wait_s(state.limits, event, tries), trouble=said))
+    following = None if event.kind in _NOWHERE_ELSE else _next_model(state, turn)
+    if following is not None:
+        return judge(state, _failed_over(turn, f"{said}{hopeless}", following))
+    return _give_up(state, turn, _all_lost((*turn.lost, f"{said}{hopeless}")))
 
 
 def aborted(
@@ -170,6 +179,34 @@ def _call(state: State, phase: Inferring, event: v.ModelFinished) -> Transition:
         step=words.finished(tag(state, phase.ticket), event.reply, event.duration_s),
         insert=words.calls(event.reply, state.limits.max_calls),
     )
+
+
+_NOWHERE_ELSE: Final = frozenset({"filtered"})
+"""What one provider refuses for its content is not taken to another one."""
+
+
+def _next_model(state: State, turn: Turn) -> str | None:
+    """Return the name of the model to ask when the turn's one is lost; none after the last."""
+    following = state.session.models[turn.model + 1 : turn.model + 2]
+    return following[0] if following else None
+
+
+def _failed_over(turn: Turn, why: str, following: str) -> Turn:
+    """Return the turn with the next model, which is tried as if nothing had failed."""
+    return evolve(
+        turn,
+        model=turn.model + 1,
+        lost=(*turn.lost, why),
+        news=f"{why}\n{following} goes on instead.",
+        tries=0,
+        too_long=0,
+        compact=False,
+        nudge=False,
+    )
+
+
+def _all_lost(lost: tuple[str, ...]) -> str:
+    return lost[0] if len(lost) == 1 else "\n".join(("No model could answer.", *lost))
 
 
 def _give_up(state: State, turn: Turn, sentence: str) -> Transition:

@@ -33,6 +33,8 @@ class Resumed:
 
     registered: Registered
     stale: bool = False
+    models: tuple[str, ...] = ()
+    """The models that may answer, in the order they are asked, as people read their names."""
 
 
 @frozen
@@ -126,6 +128,8 @@ class ModelFailed:
     duration_s: float
     usage: Usage = field(factory=Usage)
     """As far as the provider said before it failed."""
+    kind: str = ""
+    """A short name of what went wrong: `auth`, `overloaded`, `filtered`, ..."""
 
 
 @frozen
@@ -220,6 +224,8 @@ class BuildPrompt:
     root_id: str
     nudge: bool = False
     compact: bool = False
+    model: int = 0
+    """Which of the models will read it, counted from 0."""
 
 
 @frozen
@@ -231,6 +237,10 @@ class CallModel:
     attempt: int
     inference_id: str
     """What its step is stored under: the request and the deltas carry it."""
+    model: int = 0
+    """Which of the models is asked: the one its prompt was built for."""
+    is_last: bool = True
+    """Whether there is none after it. Any other fails at once while its circuit breaker is open."""
 
 
 @frozen
@@ -297,6 +307,10 @@ class Notify:
 
     activity: Activity
     root_id: str | None
+    detail: str = ""
+    """Why, where it is not obvious."""
+    for_s: float | None = None
+    """How long it will take, where that is known."""
 
 
 @frozen

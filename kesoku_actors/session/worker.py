@@ -15,6 +15,7 @@ from attrs import frozen
 
 from kesoku_actors.actors import Cell
 from kesoku_actors.session import vocabulary as v
+from kesoku_actors.session.brain import line_of
 from kesoku_actors.session.hands import Hands, WorkerParts
 from kesoku_actors.session.inlet import Inlet
 from kesoku_actors.session.replay import Recorded
@@ -45,6 +46,7 @@ async def worker(cell: Cell[None], *, key: WorkerKey, parts: WorkerParts, ended:
             and parts.world.clock.wall() - registered.returned_began > parts.resume_within_s
         )
         history = await parts.histories.take(parts.gateway, key.session_id, is_new=not registered.has_history)
+        brains = line_of(parts.brain_for(registered.channel), parts.failover)
         async with trio.open_nursery() as nursery:
             hands = Hands(
                 key=key,
@@ -52,7 +54,7 @@ async def worker(cell: Cell[None], *, key: WorkerKey, parts: WorkerParts, ended:
                 inlet=inlet,
                 nursery=nursery,
                 channel=registered.channel,
-                brain=parts.brain_for(registered.channel),
+                brains=brains,
                 history=history,
             )
             # The machine gives a turn back only when it is known which of its calls have started (C7).
@@ -60,7 +62,7 @@ async def worker(cell: Cell[None], *, key: WorkerKey, parts: WorkerParts, ended:
             if cell.stopping.is_set():
                 cell.on_stop()
             state = begin(key, parts.limits)
-            event: v.Event = v.Resumed(registered, stale)
+            event: v.Event = v.Resumed(registered, stale, tuple(brain.label for brain in brains))
             clean: bool | None = None
             while clean is None:
                 state, effects = step(state, event)

@@ -13,8 +13,8 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from kesoku_actors.actors import ChildSpec
 from kesoku_actors.actors.testing import running
 from kesoku_actors.llm.breaker import Policy
-from kesoku_actors.llm.gate import ProviderGate, infer_once, provider_actor
-from kesoku_actors.llm.port import Emit, Limits, Piece, ProviderError, Reply, Request
+from kesoku_actors.llm.gate import Patience, ProviderGate, infer_once, provider_actor
+from kesoku_actors.llm.port import Emit, Limits, Piece, ProviderError, Remedy, Reply, Request
 from kesoku_actors.llm.scripted import Call, Fail, Say, Scenario, ScriptedModel, Stall, Wait
 from kesoku_actors.protocol import DeltaKind
 
@@ -256,6 +256,56 @@ async def test_an_error_that_no_retry_mends_does_not_open_the_breaker(autojump_c
                 await infer(gate, model)
         await wait_all_tasks_blocked()
         assert not gate.statistics().is_open
+
+
+async def leave(gate: ProviderGate) -> ProviderError:
+    with pytest.raises(ProviderError) as caught:
+        async with gate.slot(Patience.LEAVES):
+            raise AssertionError("a slot was granted")
+    return caught.value
+
+
+async def fail(gate: ProviderGate) -> None:
+    with pytest.raises(ProviderError):
+        async with gate.slot():
+            raise ProviderError("down", kind="overloaded")
+
+
+async def test_who_has_another_model_to_ask_waits_for_no_server_that_is_down(autojump_clock: MockClock) -> None:
+    gate = gate_for(failures=2)
+    async with running(child(gate)):
+        for _ in range(2):
+            await fail(gate)
+        began = trio.current_time()
+        error = await leave(gate)
+        assert (error.kind, error.remedy, trio.current_time() - began) == ("down", Remedy.FAIL_OVER, 0.0)
+        assert "failed 2 times" in str(error)
+        await trio.sleep(30.0)
+        async with gate.slot(Patience.LEAVES):
+            assert (await leave(gate)).kind == "down", "a probe is under way"
+
+
+async def test_who_waits_in_line_leaves_when_the_server_goes_down_meanwhile(autojump_clock: MockClock) -> None:
+    gate, release = gate_for(failures=1), trio.Event()
+
+    async def break_down() -> None:
+        async with gate.slot():
+            await release.wait()
+            raise ProviderError("down", kind="overloaded")
+
+    async def be_there() -> None:
+        with pytest.raises(ProviderError):
+            await break_down()
+
+    async with running(child(gate)), trio.open_nursery() as nursery:
+        nursery.start_soon(be_there)
+        await wait_all_tasks_blocked()
+        nursery.start_soon(leave, gate)
+        await wait_all_tasks_blocked()
+        assert gate.statistics().waiting == 1
+        began = trio.current_time()
+        release.set()
+    assert trio.current_time() == began
 
 
 async def test_a_retry_after_holds_back_the_others_too(autojump_clock: MockClock) -> None:

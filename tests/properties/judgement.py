@@ -112,6 +112,7 @@ def _first(session: Session, known: Known, turn: Turn, limits: TurnLimits) -> st
         "start": bool(turn.calls),
         "budget": steps >= limits.max_steps or (turn.spent and not turn.unread),
         "adopt": session.mode is BusyMode.STEER and bool(known.people),
+        "news": bool(turn.news),
         "step": turn.ended is not None,
         "wait": turn.delay_s > 0,
     }
@@ -149,6 +150,9 @@ def _check_commit(session: Session, known: Known, turn: Turn, commit: Commit, li
         _check_first(reason.value, session, known, turn, limits)
     elif commit.results is ResultMode.PUBLISH:
         assert set(turn.calls.values()) == {CallState.SETTLED}, "O3: published before every call is settled"
+    elif turn.news and not ends and not commit.late:
+        _check_first("news", session, known, turn, limits)
+        assert [each.metadata["notice"] for each in commit.insert] == ["provider"], "P2: failing over is not told"
     elif not ends and not commit.insert and not commit.late:
         _check_first("step", session, known, turn, limits)
 

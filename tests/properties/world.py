@@ -461,7 +461,7 @@ class World:
         worker = self.workers[session]
         registered = self.store.register(worker.key)
         worker.registered = True
-        worker.inbox.insert(0, v.Resumed(registered, self.stale and bool(registered.returned)))
+        worker.inbox.insert(0, v.Resumed(registered, self.stale and bool(registered.returned), ("one", "two")))
 
     def do_commit(self, session: str) -> None:
         self.do_commit_slow(session)
