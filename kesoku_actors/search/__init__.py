@@ -7,7 +7,6 @@
 """
 
 from kesoku_actors.search.actor import LAST_S, search_actor
-from kesoku_actors.search.excerpt import Excerpt, excerpt
 from kesoku_actors.search.index import EVERYWHERE, IndexUnusable, Scope
 from kesoku_actors.search.search import Hit, Search
 from kesoku_actors.search.tool import search_tool
@@ -15,12 +14,10 @@ from kesoku_actors.search.tool import search_tool
 __all__ = [
     "EVERYWHERE",
     "LAST_S",
-    "Excerpt",
     "Hit",
     "IndexUnusable",
     "Scope",
     "Search",
-    "excerpt",
     "search_actor",
     "search_tool",
 ]

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kesoku_actors.search import excerpt
-from kesoku_actors.search.excerpt import AFTER, BEFORE
+from kesoku_actors.search.excerpt import AFTER, BEFORE, excerpt
 
 
 def marked(content: str, *parts: str) -> list[str]:
