@@ -4,6 +4,7 @@ COMMANDS = {
     "chat": ("kesoku_actors.cli.chat", "Ask the agent something; the answer is streamed."),
     "check": ("kesoku_actors.cli.check", "Check a configuration and name every problem."),
     "history": ("kesoku_actors.cli.history", "List, show, search, export and import what was said."),
+    "demo": ("kesoku_actors.cli.demo", "Show in two minutes what it does; needs no key."),
     "init": ("kesoku_actors.cli.init", "Write a commented configuration."),
     "model": ("kesoku_actors.cli.model", "List and fetch the models that run on this machine."),
     "skills": ("kesoku_actors.cli.skills", "List the agent's skills, and what is wrong with those it cannot use."),

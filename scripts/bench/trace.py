@@ -118,9 +118,9 @@ async def _lag() -> float:
             async with run_system(SupervisorSpec(id="root", children=(turn_log.spec(),))):
                 for number in range(LOGGED):
                     turn_log.record(_inference(body, number))
+                while turn_log.statistics().written < LOGGED:  # noqa: ASYNC110  it tells nobody when it has written
+                    await trio.sleep(0.05)
             nursery.cancel_scope.cancel()
-        if turn_log.statistics().written < LOGGED:
-            raise SystemExit("the turn log did not keep up")
     return quantiles(lags, n=100)[98]
 
 

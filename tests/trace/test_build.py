@@ -89,7 +89,8 @@ def test_tokens_are_summed_and_the_cost_is_known_only_when_all_prices_are(day: P
 def test_each_inference_has_its_exact_request_and_reply(day: Played) -> None:
     trace = day.trace()
     assert [exchange.source for exchange in trace.exchanges] == [Source.LOG] * 7
-    assert [len(request_of(trace, number)) for number in range(7)] == [1, 9, 12, 14, 16, 18, 21]
+    # A finished turn's thoughts are not sent again.
+    assert [len(request_of(trace, number)) for number in range(7)] == [1, 9, 12, 12, 14, 16, 19]
     assert "Two sentences are enough." in request_of(trace, 0)[0]
     assert all(request_of(trace, number)[0] == request_of(trace, 0)[0] for number in range(7))
     assert "the light stayed on" in trace.pool[trace.exchanges[4].response]
@@ -112,15 +113,15 @@ def test_without_the_log_they_are_rebuilt_from_the_rows_before_them(day: Played)
         for path in day.workspace.glob("*.gone"):
             path.rename(path.with_suffix(".yaml"))
     assert [exchange.source for exchange in partly.exchanges] == [Source.ROWS] * 4 + [Source.LOG] * 3
-    assert [len(request_of(partly, number)) for number in range(7)] == [1, 9, 12, 14, 16, 18, 21]
+    assert [len(request_of(partly, number)) for number in range(7)] == [1, 9, 12, 14, 14, 16, 19]
 
 
 def test_one_turn_alone_brings_only_its_own_exchanges(day: Played) -> None:
-    for logs in ({}, {"logs": ()}):
+    for logs, messages in (({}, 14), ({"logs": ()}, 16)):
         trace = day.trace(3, **logs)
         assert [turn.number for turn in trace.turns] == [3]
         assert (len(trace.exchanges), trace.turns_in_all) == (1, 5)
-        assert len(request_of(trace, 0)) == 16
+        assert len(request_of(trace, 0)) == messages
     for number in (0, -1, 6):
         with pytest.raises(IndexError, match="the session has 5"):
             day.trace(number)

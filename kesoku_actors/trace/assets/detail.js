@@ -111,7 +111,7 @@ function drawMessages(trace, indices, first, before) {
 
 function peekAt(text) {
   const role = /^ {2}- (?:role|type): "?([\w-]+)/m.exec(text) || /^ {4}role: "?([\w-]+)/m.exec(text);
-  const lines = text.split("\n").slice(role ? 1 : 0);
+  const lines = text.split("\n").slice(role ? 1 : 0).filter((line) => !/^ {4}(?:id|tool_call_id|type): /.test(line));
   const peek = lines.map((line) => line.replace(/^\s*(?:- )*(?:(?:content|parts|text|type|tool_calls|id|tool_call_id):)?\s*(?:\|\d[-+]?)?\s*/, "").trim());
   return { role: role ? role[1] : "", peek: peek.filter(Boolean).join("  ").slice(0, 240) };
 }

@@ -133,7 +133,7 @@ function drawFound() {
 function drawItem(turn, turnIndex, item, index) {
   const offset = item.begin - turn.began;
   const title = element("span", "title", highlighted(titleOf(item), state.words));
-  if (item.error) title.append(" ", highlighted(item.error, state.words, "why"));
+  if (item.error) title.append(highlighted(item.error, state.words, "why"));
   const line = button(`item k-${item.kind} s-${item.state}`, element("span", "at", `${item.guessed ? "~" : ""}${offset < 0 ? "−" : "+"}${duration(Math.abs(offset))}`),
     element("span", "kind", item.kind === "thought" || item.kind === "text" ? `↳ ${LABELS[item.kind]}` : LABELS[item.kind]), title,
     element("span", "spent", tokenText(item.tokens)), element("span", "took", item.end === null ? "open" : item.end > item.begin ? duration(item.end - item.begin) : ""));
