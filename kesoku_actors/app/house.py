@@ -118,10 +118,10 @@ class Plan:
     """Hears what every worker does, for the live check."""
     turn_log: TurnLogOptions | None = None
     """None: no turn log is kept."""
-    search: Search | None = None
-    """None: nothing is indexed."""
     may_title: Callable[[Brain], bool] | None = None
     """Which models are asked for titles of sessions; none: no model is."""
+    search: Search | None = None
+    """None: nothing is indexed."""
     keep_whole: KeepWhole = keep_whole
     """Keeps the whole of a result that the model reads shortened."""
 
@@ -223,10 +223,10 @@ def build_house(plan: Plan) -> House:
             DynamicSpec(id="compactions", dynamic=compactions.dynamic, fatal=HOPELESS),
             agents,
             ChildSpec(id="janitor", start=partial(janitor, parts=janitor_parts), fatal=HOPELESS),
+            *(() if plan.may_title is None else (_titler(plan, plan.may_title, gateway),)),
             *(() if plan.search is None else (_indexer(plan.search, gateway),)),
             SupervisorSpec(id="edges", children=tuple(plan.edges(gateway))),
         ),
-            *(() if plan.may_title is None else (_titler(plan, plan.may_title, gateway),)),
     )
     root = SupervisorSpec(
         id="root",
@@ -249,9 +249,6 @@ def build_house(plan: Plan) -> House:
     return House(spec=root, gateway=gateway, tools=tools, store=store, compactions=compactions)
 
 
-def _indexer(search: Search, gateway: Gateway) -> ChildSpec:
-    start = partial(search_actor, search=search, gateway=gateway)
-    return ChildSpec(id="search", start=start, shutdown_s=2 * LAST_S, fatal=HOPELESS)
 def _titler(plan: Plan, may_title: Callable[[Brain], bool], gateway: Gateway) -> ChildSpec:
     parts = TitleParts(
         gateway=gateway, brain_for=plan.brain_for, may_title=may_title, world=plan.world, log=plan.log
@@ -259,6 +256,9 @@ def _titler(plan: Plan, may_title: Callable[[Brain], bool], gateway: Gateway) ->
     return ChildSpec(id="titles", start=partial(titler, parts=parts), fatal=HOPELESS)
 
 
+def _indexer(search: Search, gateway: Gateway) -> ChildSpec:
+    start = partial(search_actor, search=search, gateway=gateway)
+    return ChildSpec(id="search", start=start, shutdown_s=2 * LAST_S, fatal=HOPELESS)
 
 
 async def _close_tools(cell: Cell[None], *, tools: Tools) -> None:
