@@ -23,7 +23,7 @@ from kesoku_actors.app.plan import plan_run
 from kesoku_actors.app.settings import load_settings
 from kesoku_actors.clock import real_world
 from kesoku_actors.log import Logger, stream_sink
-from kesoku_actors.protocol import Changed, Inbound, ToolProgress
+from kesoku_actors.protocol import ActivityChanged, Changed, Inbound, ToolProgress
 from kesoku_actors.store import Posted
 
 
@@ -61,6 +61,8 @@ async def tell(house: House, *, task_status: trio.TaskStatus[None]) -> None:
                     say({"event": "row", **shown, "metadata": row.metadata})
                 case ToolProgress(call_id=call_id):
                     say({"event": "started", "call": call_id})
+                case ActivityChanged(activity=activity):
+                    say({"event": "activity", "activity": activity})
                 case _:
                     pass
 

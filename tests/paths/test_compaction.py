@@ -11,13 +11,15 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from kesoku_actors.llm.port import Purpose, Remedy, Request
-from kesoku_actors.llm.scripted import Call, Fail, Inference, Say, Scenario, Stall, Wait
+from kesoku_actors.llm.gate import ProviderGate
+from kesoku_actors.llm.port import Emit, Purpose, Remedy, Reply, Request
+from kesoku_actors.llm.scripted import Call, Fail, Inference, Say, Scenario, ScriptedModel, Stall, Wait
+from kesoku_actors.log import Entry, Logger
 from kesoku_actors.protocol import Activity, BusyMode, Message, Reason, Role, Status, Stop, Type
 from kesoku_actors.protocol.summaries import Summary
-from kesoku_actors.session import Compacted, CompactionStopped, NothingOld, TurnLimits
+from kesoku_actors.session import Brain, Compacted, CompactionFailed, CompactionStopped, NothingOld, TurnLimits
 from kesoku_actors.session import vocabulary as v
-from kesoku_actors.store import NothingToStop
+from kesoku_actors.store import Durability, NothingToStop, StoreOptions
 
 from .house import Home, at_home
 
@@ -438,3 +440,91 @@ async def test_no_failure_of_a_summary_is_a_failure_of_the_turn(
     async with home_of(tmp_path, scenario(summaries=(fails,))) as home:
         for number in range(6):
             assert (await home.ended(await home.say(f"{number}: {LONG}"))).status is Status.PROCESSED
+
+
+@pytest.mark.parametrize("point", ["store.before_commit/StoreSummaries", "store.after_commit/StoreSummaries"])
+async def test_a_store_that_dies_with_the_summaries_in_hand_has_them_once(
+    point: str, tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    blown: list[str] = []
+
+    def probe(reached: str) -> None:
+        if reached == point and not blown:
+            blown.append(reached)
+            raise RuntimeError("a bug of ours")
+
+    store = StoreOptions(path=tmp_path / "kesoku.db", durability=Durability.NORMAL, probe=probe)
+    async with home_of(tmp_path, scenario(), store=store) as home:
+        row = await talk(home, 3)
+        assert row.status is Status.PROCESSED
+        assert [each.content for each in await home.gateway.reader.summaries(row.session_id)] == [
+            "They spoke at length."
+        ]
+        assert blown == [point]
+
+
+async def test_a_fault_in_a_compaction_is_no_fault_of_the_turn(tmp_path: Path, autojump_clock: MockClock) -> None:
+    class Faulty(ScriptedModel):
+        async def infer(self, request: Request, emit: Emit) -> Reply:
+            if request.purpose is Purpose.SUMMARY:
+                raise RuntimeError("a bug of ours")
+            return await super().infer(request, emit)
+
+    model = Faulty(scenario())
+    brain = Brain(provider=model, gate=ProviderGate.of(model))
+    async with home_of(tmp_path, scenario(), brains=(brain,), brain_for=lambda _channel: brain) as home:
+        row = await talk(home, 4)
+        assert row.status is Status.PROCESSED
+        end = await home.house.compactions.begin(row.session_id, is_asked=True).wait()
+        assert end == CompactionFailed(why="through a fault of mine")
+
+
+async def test_a_long_old_result_is_kept_whole_in_a_file_and_shown_shortened(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async def read_book() -> str:
+        """Read."""
+        return BOOK
+
+    kept: dict[str, str] = {}
+
+    async def keep(folder: Path, file: str, text: str) -> None:
+        await trio.lowlevel.checkpoint()
+        kept[file] = text
+
+    yes: Inference = (Say(text="Yes."),)
+    played = scenario((Call(name="read_book"),), yes, yes, yes, context=None)
+    async with home_of(tmp_path, played, tools=[read_book], keep_whole=keep) as home:
+        for text in ("Read.", "And?", "And?"):
+            await home.ended(await home.say(text))
+        whole, *shortened = [said(request)[2] for request in asked(home)[1:]]
+        assert whole == BOOK
+        (file,) = kept
+        assert kept == {file: BOOK}
+        assert f"the whole is in {file}" in shortened[0]
+        assert shortened[0] == shortened[1]
+
+
+BOOK = "It was a dark and stormy night. " * 400
+"""Shorter than what a tool's own output is cut to."""
+
+
+async def test_a_file_that_cannot_be_written_keeps_no_turn_from_its_answer(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async def read_book() -> str:
+        """Read."""
+        return BOOK
+
+    async def keep(folder: Path, file: str, text: str) -> None:
+        await trio.lowlevel.checkpoint()
+        raise OSError(28, "no space")
+
+    yes: Inference = (Say(text="Yes."),)
+    played = scenario((Call(name="read_book"),), yes, yes, context=None)
+    entries: list[Entry] = []
+    log = Logger(sink=entries.append, wall=trio.current_time)
+    async with home_of(tmp_path, played, tools=[read_book], keep_whole=keep, log=log) as home:
+        await home.ended(await home.say("Read."))
+        assert (await home.ended(await home.say("And?"))).status is Status.PROCESSED
+    assert [entry.event for entry in entries].count("a long result cannot be kept in a file") == 1

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from tests.paths.process import Daemon, daemon, is_row
@@ -158,3 +161,43 @@ def test_an_orderly_end_gives_the_turn_back_and_the_next_start_takes_it_up(tmp_p
     with daemon(tmp_path) as last:
         assert last.ended(posted["id"])["status"] == "processed", "attempts do not rise in an orderly end (C7)"
         assert last.close() == 0
+
+
+SUMMARY = """
+repeat = true
+context_tokens = 4000
+inferences = [[{{ say = "Yes." }}]]
+[asides]
+summary = [[{{ wait_s = {wait_s} }}, {{ say = "They spoke at length." }}]]
+"""
+
+
+def summaries(folder: Path) -> list[tuple[str, int]]:
+    with closing(apsw.Connection(str(folder / "kesoku.db"), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+        return connection.execute("SELECT content, level FROM summaries ORDER BY first_root_seq").fetchall()
+
+
+def talked_until_compacted(running: Daemon) -> dict[str, Any]:
+    """Post until a turn waits for a compaction; return what was posted last."""
+    for number in range(9):
+        posted = running.post(f"{number}: {'All of this was said at length. ' * 110}")
+        if "activity" in running.wait(partial(_waits_or_is_answered, posted["id"])):
+            return posted
+    raise AssertionError("it never becomes long")
+
+
+def _waits_or_is_answered(message_id: str, event: dict[str, Any]) -> bool:
+    return event.get("activity") == "compacting" or is_row(event, id=message_id, status="processed")
+
+
+def test_kill_during_a_compaction_leaves_nothing_half_and_the_turn_is_answered(tmp_path: Path) -> None:
+    (tmp_path / "scenario.toml").write_text(SUMMARY.format(wait_s=3600))
+    with daemon(tmp_path) as first:
+        posted = talked_until_compacted(first)
+        first.kill()
+    assert summaries(tmp_path) == []
+    (tmp_path / "scenario.toml").write_text(SUMMARY.format(wait_s=0))
+    with daemon(tmp_path) as second:
+        assert second.ended(posted["id"])["status"] == "processed"
+        assert second.close() == 0
+    assert summaries(tmp_path) == [("They spoke at length.", 0)]
