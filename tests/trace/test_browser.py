@@ -33,11 +33,12 @@ HOSTILE = (
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     executable = find_browser()
     if executable is None:
         reason = "no chromium on this machine (Debian: apt install chromium); the trace's page is not looked at"
-        sys.stderr.write(f"\nskipped: {reason}\n")
+        with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+            sys.stderr.write(f"\nskipped: {reason}\n")
         pytest.skip(reason)
     with browsing(executable, tmp_path_factory.mktemp("profile")) as browser:
         yield browser

@@ -13,6 +13,7 @@ from typing import Final
 import trio
 from attrs import frozen
 
+import kesoku_actors
 from kesoku_actors.app.demo.narrator import Narrator
 from kesoku_actors.app.demo.stage import PATIENCE_S, DemoFailed, Stage
 from kesoku_actors.protocol import Outcome, Reason, Status, Stop, Type
@@ -79,11 +80,13 @@ async def tools_are_not(stage: Stage) -> None:
 async def killed(config: Path, folder: Path, session_id: str, narrator: Narrator) -> None:
     """Another process of this program works on the session and is killed while its tool runs."""
     narrator.heard("you", _PAYMENT)
-    command = [sys.executable, "-m", "kesoku_actors", "chat", "-c", str(config), "-r", session_id, _PAYMENT]
+    command = [sys.executable, "-P", "-m", "kesoku_actors", "chat", "-c", str(config), "-r", session_id, _PAYMENT]
     errors = config.with_name("other-process.log")
     log = os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        child = await trio.lowlevel.open_process(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        child = await trio.lowlevel.open_process(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=_environment()
+        )
     finally:
         os.close(log)
     try:
@@ -116,6 +119,12 @@ def must(condition: bool, promise: str) -> None:
     """Raise `DemoFailed` unless the condition holds."""
     if not condition:
         raise DemoFailed(f"this was promised and did not happen: {promise}")
+
+
+def _environment() -> dict[str, str]:
+    """Return an environment in which a child finds this very program, and no file of the current folder instead."""
+    roots = (str(Path(kesoku_actors.__file__).parents[1]), os.environ.get("PYTHONPATH", ""))
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, roots))}
 
 
 def _paid(folder: Path) -> bool:
