@@ -1,8 +1,9 @@
 """The engine: one group of commands as one transaction of one connection. Synchronous; knows nothing of tasks.
 
-Of several commands each runs in a savepoint of its own, so that one refused for its own fault leaves the others alone;
-a single one needs none. What is the database's fault (busy, full, damaged) is not caught here: the group is rolled back
-and the error raised, and the caller knows that nothing of it happened.
+One that is refused for its own fault leaves the others alone: the group is begun again, each command in a savepoint of
+its own. A command alone is not begun again, for what it brings may be read only once. What is the database's fault
+(busy, full, damaged) is not caught here: the group is rolled back and the error raised, and the caller knows that
+nothing of it happened.
 """
 
 from __future__ import annotations
@@ -110,23 +111,9 @@ class Engine:
         """
         kinds = tuple(dict.fromkeys(map(_kind, commands)))
         self.connection.execute("BEGIN IMMEDIATE")
-        self.memory.drop()
         try:
             counter, self._counter = self._counter if self._counter is not None else head(self.connection), None
-            tx = Transaction(
-                connection=self.connection,
-                clock=self.clock,
-                ids=self.ids,
-                rules=self.rules,
-                life=self.life,
-                counter=counter,
-                memory=self.memory,
-            )
-            changes = Changes()
-            if len(commands) == 1:
-                replies = [self._alone(tx, commands[0], changes)]
-            else:
-                replies = [self._apart(tx, command, changes) for command in commands]
+            tx, replies, changes = self._together(commands, counter)
             if tx.keeps_counter:
                 self.connection.execute("UPDATE meta SET value = ? WHERE name = 'counter'", (tx.counter,))
             self._pass("store.before_commit", kinds)
@@ -151,30 +138,45 @@ class Engine:
         for kind in kinds:
             self.probe(f"{point}/{kind}")
 
-    def _alone(self, tx: Transaction, command: port.Command, changes: Changes) -> object:
-        """Carry out the only command of the group: the transaction is its savepoint."""
-        counter = tx.counter
-        tx.begin_command()
+    def _begin(self, counter: int) -> Transaction:
+        self.memory.drop()
+        return Transaction(
+            connection=self.connection,
+            clock=self.clock,
+            ids=self.ids,
+            rules=self.rules,
+            life=self.life,
+            counter=counter,
+            memory=self.memory,
+        )
+
+    def _together(self, commands: Sequence[port.Command], counter: int) -> tuple[Transaction, list[object], Changes]:
+        """Carry out all commands, of which hardly ever one fails; if one does, begin again with each apart."""
+        tx, changes, replies = self._begin(counter), Changes(), list[object]()
         try:
-            reply = HANDLERS[type(command)](tx, command)
-            tx.end_command()
+            for command in commands:
+                tx.begin_command()
+                replies.append(HANDLERS[type(command)](tx, command))
+                changes.absorb(tx.changes)
+            tx.write_sessions()
         except (KesokuError, *_UNFIT) as error:
             self.connection.execute("ROLLBACK")
             self.connection.execute("BEGIN IMMEDIATE")
-            self.memory.drop()
-            tx.counter, tx.keeps_counter = counter, False
-            return _refusal(command, error)
-        changes.absorb(tx.changes)
-        return reply
+            tx, changes = self._begin(counter), Changes()
+            if len(commands) == 1:
+                return tx, [_refusal(commands[0], error)], changes
+            return tx, [self._apart(tx, command, changes) for command in commands], changes
+        return tx, replies, changes
 
     def _apart(self, tx: Transaction, command: port.Command, changes: Changes) -> object:
         """Carry out one command of several: what it fails with is no concern of the others."""
         counter, mark = tx.counter, self.memory.mark()
         tx.begin_command()
+        tx.forget_sessions()
         tx.execute("SAVEPOINT command")
         try:
             reply = HANDLERS[type(command)](tx, command)
-            tx.end_command()
+            tx.write_sessions()
         except (KesokuError, *_UNFIT) as error:
             tx.execute("ROLLBACK TO command")
             tx.execute("RELEASE command")

@@ -65,7 +65,8 @@ def import_sessions(tx: Transaction, command: ImportSessions) -> Imported:
             interrupted=done.interrupted + interrupted,
             undeliverable=done.undeliverable + undeliverable,
         )
-        tx.end_command()
+        tx.write_sessions()
+        tx.forget_sessions()
         tx.begin_command()  # nobody listens to a store that is being imported into, and a whole one fits in no memory
     return done
 
@@ -76,7 +77,7 @@ def _open(tx: Transaction, head: SessionHead) -> Session:
     if known is not None and known.state is not SessionState.TOMBSTONE:
         raise AlreadyThere(f"the session {head.id} is in this store already; nothing was imported")
     key = (head.chatbot_id, head.channel_id)
-    other = tx.find_session("s.chatbot_id = ? AND s.channel_id = ? AND s.state = 'open'", key)
+    other = tx.open_session(*key)
     if other is not None:
         raise AlreadyThere(
             f"the channel {head.chatbot_id}/{head.channel_id} of the session {head.id} has an open session here,"

@@ -62,7 +62,7 @@ def post(tx: Transaction, command: Post) -> PostReply:
     if before is not None:
         return before
     session = _session_for(tx, inbound)
-    if inbound.role is Role.USER and tx.one(_PEOPLE_WAITING, (session.no,)) >= tx.rules.max_waiting:
+    if inbound.role is Role.USER and _people_waiting(tx, session) >= tx.rules.max_waiting:
         if inbound.external_id is not None:
             _have_seen(tx, inbound, None)
         else:
@@ -83,7 +83,8 @@ def post(tx: Transaction, command: Post) -> PostReply:
     if inbound.external_id is not None:
         _have_seen(tx, inbound, message.id)
     if inbound.role is Role.USER and not session.title:
-        tx.execute("UPDATE sessions SET title = ? WHERE no = ?", (first_words(inbound.content), session.no))
+        session.title = first_words(inbound.content)
+        tx.execute("UPDATE sessions SET title = ? WHERE no = ?", (session.title, session.no))
     return Posted(message=message, is_new=True)
 
 
@@ -156,6 +157,12 @@ def _posted_before(tx: Transaction, command: Post) -> Posted | Gone | PostRefuse
         message_id = row[0]
     message = None if message_id is None else tx.get(message_id)
     return Posted(message=message, is_new=False) if message else Gone(external_id=inbound.external_id or command.id)
+
+
+def _people_waiting(tx: Transaction, session: Session) -> int:
+    if session.people_waiting is None:
+        session.people_waiting = tx.one(_PEOPLE_WAITING, (session.no,))
+    return session.people_waiting
 
 
 def _session_for(tx: Transaction, inbound: Inbound) -> Session:

@@ -1,8 +1,8 @@
 """A session's row, as the commands of one transaction read and change it.
 
-Invariants: a command reads a row once and writes it once, at its end, however often it changed meanwhile: two
-statements and one page of the database for most commands. State and title are written where they change and nowhere
-else. Nothing here outlives the command that read it.
+Invariants: a group of commands reads a row once and writes it once, at its end, however often it changed meanwhile:
+two statements and one page of the database for a session, however much is said in it. State, title and mode are
+written at once, where they change. Nothing here outlives the transaction that read it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MODES: Final[dict[str | None, BusyMode | None]] = {None: None, **{str(mode): mo
 
 @define(eq=False)
 class Session:
-    """A session; a field that a command changes is written at the end of the command."""
+    """A session; a field that a command changes is written at the end of the group."""
 
     no: int
     id: str
@@ -55,6 +55,8 @@ class Session:
     turn_spent_s: float
     hired: tuple[int, int] | None = field(default=None, init=False)
     """Epoch and worker of a registration that holds no row yet, and so stands in none."""
+    people_waiting: int | None = field(default=None, init=False)
+    """How many messages of people wait for a turn (B4); none: not counted since that changed."""
     _read: Row = field(default=(), init=False)
 
     @property

@@ -14,7 +14,7 @@ _TABLES_OF_SESSION = ("messages", "ended_turns", "steps", "calls", "jobs", "gran
 def open_session(tx: Transaction, channel: Channel) -> Session:
     """Return the channel's open session, made now if there is none (M6)."""
     key = (channel.chatbot_id, channel.channel_id)
-    session = tx.find_session("s.chatbot_id = ? AND s.channel_id = ? AND s.state = 'open'", key)
+    session = tx.open_session(*key)
     if session is not None:
         return session
     now, session_id = tx.clock.wall(), tx.ids()
@@ -36,6 +36,9 @@ def set_mode(tx: Transaction, command: SetMode) -> BusyMode:
         " ON CONFLICT DO UPDATE SET mode = excluded.mode",
         (channel.chatbot_id, channel.channel_id, command.mode),
     )
+    for session in tx.sessions_read():
+        if session.channel == channel:
+            session.mode = command.mode
     tx.changes.modes[channel] = command.mode
     return command.mode
 
@@ -47,6 +50,7 @@ def close_session(tx: Transaction, command: CloseSession) -> Stop | NothingToSto
         stored = [stop for stop in queries.stops(tx.connection, session.no, False) if stop.reason is Reason.CLEARED]
         return stored[-1] if stored else NothingToStop()
     tx.execute("UPDATE sessions SET state = 'closed' WHERE no = ?", (session.no,))
+    session.state = SessionState.CLOSED
     tx.changes.closed.append(session.id)
     return stop_all(tx, session, Reason.CLEARED)
 
@@ -67,4 +71,5 @@ def wipe_session(tx: Transaction, command: WipeSession) -> int:
     session.epoch = session.worker = session.hired = None
     session.turn_is_open = 0
     tx.execute("UPDATE sessions SET state = 'tombstone', title = '' WHERE no = ?", (session.no,))
+    session.state, session.title = SessionState.TOMBSTONE, ""
     return len(ids)

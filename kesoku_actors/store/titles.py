@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from kesoku_actors.protocol import SessionState
 from kesoku_actors.store.port import SetTitle
 from kesoku_actors.store.transaction import Transaction
 
 
 def set_title(tx: Transaction, command: SetTitle) -> bool:
     """Replace the title of an open session, if it is still the one that the new one was made for."""
-    sql = "UPDATE sessions SET title = ? WHERE id = ? AND title = ? AND state = 'open' RETURNING 1"
-    return tx.one(sql, (command.title, command.session_id, command.instead_of)) is not None
+    session = tx.known_session(command.session_id)
+    if session is None or session.state is not SessionState.OPEN or session.title != command.instead_of:
+        return False
+    session.title = command.title
+    tx.execute("UPDATE sessions SET title = ? WHERE no = ?", (session.title, session.no))
+    return True

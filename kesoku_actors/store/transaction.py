@@ -9,7 +9,7 @@ leaves no trace.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import apsw
@@ -118,15 +118,26 @@ class Transaction:
     _known: dict[str, Message] = field(factory=dict, init=False)
     """Rows as this command read or wrote them last."""
     _sessions: dict[str, Session] = field(factory=dict, init=False)
+    """As the group has them; written at its end."""
+    _open: dict[tuple[str, str], Session] = field(factory=dict, init=False)
+    """The open ones that were looked for, by chatbot and channel."""
 
     def begin_command(self) -> None:
         """Forget what an earlier command read, changed, or left behind by a rollback."""
-        self.changes, self._known, self._sessions = Changes(), {}, {}
+        self.changes, self._known = Changes(), {}
 
-    def end_command(self) -> None:
-        """Write the sessions' rows that the command changed."""
+    def write_sessions(self) -> None:
+        """Write the sessions' rows that were changed."""
         for session in self._sessions.values():
             session.write(self.connection)
+
+    def sessions_read(self) -> Iterable[Session]:
+        """Return the sessions that the group has read."""
+        return self._sessions.values()
+
+    def forget_sessions(self) -> None:
+        """Have sessions read anew."""
+        self._sessions, self._open = {}, {}
 
     def execute(self, sql: str, values: Row = ()) -> None:
         """Run a statement that has no rows."""
@@ -175,12 +186,22 @@ class Transaction:
             session.hired = hired if hired != (session.epoch, session.worker) else None
         return known
 
+    def open_session(self, chatbot_id: str, channel_id: str) -> Session | None:
+        """Return the open session of a channel, or none (M6)."""
+        key = (chatbot_id, channel_id)
+        session = self._open.get(key)
+        if session is None or session.state is not SessionState.OPEN:
+            session = self.find_session("s.chatbot_id = ? AND s.channel_id = ? AND s.state = 'open'", key)
+            if session is not None:
+                self._open[key] = session
+        return session
+
     def known_session(self, session_id: str) -> Session | None:
         """Return a session in any state, or none."""
         return self._sessions.get(session_id) or self.find_session("s.id = ?", (session_id,))
 
     def delete_session(self, session: Session) -> None:
-        """Delete a session's row, of which nothing else is left."""
+        """Delete the row of a tombstone."""
         self.execute("DELETE FROM sessions WHERE no = ?", (session.no,))
         del self._sessions[session.id]
 
@@ -236,6 +257,8 @@ class Transaction:
         names = (message.id, external_id, sender, role, type, status)
         self.execute(_INSERT, (*numbers, *names, content, parent_id, message.root_id, timestamp, to_json(metadata)))
         self.changes.messages[message.id] = self._known[message.id] = message
+        if session.people_waiting is not None and message.waits and message.is_person:
+            session.people_waiting += 1
         return message
 
     def save(self, message: Message) -> Message:
@@ -264,9 +287,12 @@ class Transaction:
                 self.execute(_ENDED, ("gone", message_id))
             self.changes.messages.pop(message_id, None)
             self._known.pop(message_id, None)
+            session.people_waiting = None
             self.changes.removed.append((message_id, session.id, rev))
 
     def _saved(self, message: Message) -> Message:
+        if (session := self._sessions.get(message.session_id)) is not None:
+            session.people_waiting = None
         if message.status in ENDED and self.memory.may_be_stopped(message.session_id):
             self.execute(_ENDED, (message.status, message.id))
         self.changes.messages[message.id] = self._known[message.id] = message

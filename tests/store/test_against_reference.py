@@ -72,7 +72,7 @@ from kesoku_actors.store import (
     WorkerKey,
     queries,
 )
-from kesoku_actors.store.engine import Engine
+from kesoku_actors.store.engine import Engine, Failed
 from kesoku_actors.store.schema import migrate
 from tests.properties import reference_store
 from tests.store.home import calling, saying, step
@@ -92,6 +92,14 @@ def engine_in_memory() -> Engine:
         life="life",
         probe=lambda _point: None,
     )
+
+
+def contents(connection: apsw.Connection) -> dict[str, list[object]]:
+    """Return every row of every table, but the counter, which stands in the rows as well."""
+    names = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
+    tables = {name: list(connection.execute(f"SELECT * FROM {name}").fetchall()) for (name,) in names}
+    tables["meta"] = [row for row in tables["meta"] if row[0] != "counter"]
+    return {**tables, "head": [queries.head(connection)]}
 
 
 def some(data: st.DataObject, rows: list[reference_store.Row]) -> list[reference_store.Row]:
@@ -250,6 +258,7 @@ class Twins(RuleBasedStateMachine):
         self.theirs: dict[str, str] = {}
         self.keys: dict[str, WorkerKey] = {}
         self.sent: list[tuple[Commit, Commit]] = []
+        self.done: list[Command] = []
         self.epoch = self.count = 0
         self.new_epoch(clean=True)
 
@@ -257,7 +266,23 @@ class Twins(RuleBasedStateMachine):
 
     def do(self, command: Command) -> object:
         (reply,), _publication = self.engine.run([command])
+        if not isinstance(reply, Failed) and not (isinstance(reply, Refused) and reply.reason is RefusalReason.INVALID):
+            self.done.append(command)
         return reply
+
+    def teardown(self) -> None:
+        """However commands are grouped, what is stored is the same."""
+        alone, grouped, sizes = engine_in_memory(), engine_in_memory(), random.Random(len(self.done))
+        for command in self.done:
+            alone.run([command])
+        rest = list(self.done)
+        while rest:
+            size = sizes.randint(1, 8)
+            grouped.run(rest[:size])
+            del rest[:size]
+        assert contents(grouped.connection) == contents(alone.connection)
+        for engine in (self.engine, alone, grouped):
+            engine.connection.close()
 
     def next(self) -> int:
         self.count += 1
@@ -610,9 +635,6 @@ class Twins(RuleBasedStateMachine):
             ((self_started, worker),) = facts.fetchall()
             hired = self.engine.memory.hired(self.ours[name])
             assert (self_started, hired[1] if hired else worker) == (room.self_started, room.worker)
-
-    def teardown(self) -> None:
-        self.engine.connection.close()
 
 
 def is_notice(row: Message) -> bool:
