@@ -74,7 +74,7 @@ from kesoku_actors.store import (
     open_reader,
     store_actor,
 )
-from kesoku_actors.tools import ToolOptions, ToolRegistry, Tools
+from kesoku_actors.tools import ToolOptions, ToolRegistry, Tools, add_job_tools
 from kesoku_actors.tools.whole import keep_whole
 from kesoku_actors.turnlog import TurnLog, TurnLogOptions
 
@@ -169,6 +169,7 @@ def build_house(plan: Plan) -> House:
         clock=world.clock,
         options=evolve(plan.tool_options, shutdown_grace_s=graces.tools_s, ending_s=graces.ending_s),
     )
+    add_job_tools(plan.registry, lambda: tools)
     histories = Histories(latches)
     compactions = Compactions(
         CompactionParts(gateway=gateway, histories=histories, brain_for=plan.brain_for, world=world, log=log)
@@ -202,7 +203,12 @@ def build_house(plan: Plan) -> House:
         grace_s=graces.workers_s,
     )
     janitor_parts = JanitorParts(
-        gateway=gateway, closed=broadcaster.closed, folders=plan.folders, log=log, probe=plan.probe
+        gateway=gateway,
+        closed=broadcaster.closed,
+        folders=plan.folders,
+        end_jobs=tools.clear_jobs,
+        log=log,
+        probe=plan.probe,
     )
     gates = tuple(
         ChildSpec(id=brain.gate.name, start=partial(provider_actor, gate=brain.gate), mailbox=brain.gate.mailbox)

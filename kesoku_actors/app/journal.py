@@ -4,6 +4,11 @@
 
     tool.before_start | started is durable | tool.started | function or process | tool.spawned | its pid is durable
     | tool.recorded | ... | tool.ended | the outcome is durable | tool.staged
+
+    approval.before_wait | that it waits is durable, or known | approval.known ... approval.before_expiry | settled
+
+    tool.recorded | ... | job.before_begin | job and result are durable | job.begun | ... | job.ended | its end is
+    durable, its notice with it or with the result | job.told
 """
 
 from __future__ import annotations
@@ -13,8 +18,18 @@ from typing import Any
 
 from attrs import frozen
 
-from kesoku_actors.protocol import Outcome
-from kesoku_actors.store import CallProcess, CallStarted, CallWaiting, StageOutcome, Store
+from kesoku_actors.protocol import Job, JobBegun, JobEnding, Outcome, Standing, TooManyJobs
+from kesoku_actors.store import (
+    BeginJob,
+    CallExpired,
+    CallProcess,
+    CallStarted,
+    CallWaiting,
+    EndJob,
+    StageOutcome,
+    Store,
+)
+from kesoku_actors.tools import NewJob
 
 
 @frozen
@@ -31,8 +46,15 @@ class StoreJournal:
         self.probe("tool.started")
         return may_start
 
-    async def waiting(self, call_id: str, expires: float) -> bool:
-        return await self.store.call_waiting(CallWaiting(call_id=call_id, expires=expires))
+    async def waiting(self, call_id: str, expires: float | None, parts: tuple[str, ...] | None) -> Standing:
+        self.probe("approval.before_wait")
+        standing = await self.store.call_waiting(CallWaiting(call_id=call_id, expires=expires, parts=parts))
+        self.probe("approval.known")
+        return standing
+
+    async def expired(self, call_id: str) -> bool:
+        self.probe("approval.before_expiry")
+        return await self.store.call_expired(CallExpired(call_id=call_id))
 
     async def process(self, call_id: str, pid: int, process_start: float | None) -> None:
         self.probe("tool.spawned")
@@ -48,3 +70,27 @@ class StoreJournal:
         )
         self.probe("tool.staged")
         return is_first
+
+    async def begin_job(self, call_id: str, job: NewJob) -> JobBegun | TooManyJobs | None:
+        self.probe("job.before_begin")
+        begin = BeginJob(
+            call_id=call_id,
+            title=job.title,
+            content=job.content,
+            duration_s=job.duration_s,
+            metadata=job.metadata,
+            output_file=job.output_file,
+            max_jobs=job.max_jobs,
+        )
+        begun = await self.store.begin_job(begin)
+        self.probe("job.begun")
+        return begun
+
+    async def end_job(self, call_id: str, ending: JobEnding, detail: str, notice: str) -> bool:
+        self.probe("job.ended")
+        is_first = await self.store.end_job(EndJob(call_id=call_id, ending=ending, detail=detail, notice=notice))
+        self.probe("job.told")
+        return is_first
+
+    async def jobs(self, session_id: str) -> tuple[Job, ...]:
+        return await self.store.reader.jobs(session_id)

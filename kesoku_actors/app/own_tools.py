@@ -25,6 +25,6 @@ def add_own_tools(own: OwnTools, registry: ToolRegistry, log: Logger) -> None:
         tool = own.registry.find(name)
         assert tool is not None
         try:
-            registry.add(tool.function, owner=owner, name=name)
+            registry.add(tool.function, owner=owner, name=name, risky=True)  # nobody has told that it is not (T7)
         except DuplicateTool as problem:
             log.error("a tool of yours was left out", tool=name, reason=str(problem))

@@ -12,6 +12,7 @@ import trio
 from attrs import evolve
 
 from kesoku_actors.actors import Cell, ChildSpec
+from kesoku_actors.app.approval import approval_rules, check_rules
 from kesoku_actors.app.house import EdgesFor, Plan
 from kesoku_actors.app.own_tools import add_own_tools
 from kesoku_actors.app.search import add_search_tool, search_over
@@ -35,9 +36,9 @@ from kesoku_actors.tools.modules import OwnTools
 from kesoku_actors.tools.shell import (
     ShellOptions,
     ShellPolicy,
+    add_shell_tool,
     clean_environment,
     end_survivors,
-    shell_tool,
     warnings,
 )
 from kesoku_actors.tools.shell.patterns import load
@@ -45,6 +46,10 @@ from kesoku_actors.turnlog import TurnLogOptions
 
 CLOSE_S: Final = 2.0
 """What closing a client's connections may take."""
+
+
+WRITE: Final = ("write_file", "edit_file")
+"""The file tools that change something, and so are risky (T7)."""
 
 
 def plan_run(
@@ -58,10 +63,12 @@ def plan_run(
     probe: Callable[[str], None],
     shelter: Shelter = UNSHELTERED,
     own_tools: OwnTools | None = None,
+    can_ask: bool = True,
 ) -> Plan:
     """Return the plan of a run in which `provider` answers everywhere and commands run in `shelter`.
 
-    `own_tools` are the person's, loaded before the run.
+    `own_tools` are the person's, loaded before the run; `can_ask`: whether somebody is there who can say yes to a call
+    (T7). Raises `ConfigError` for a rule of a tool that is not there, unless it may be one that could not be loaded.
     """
     brain = Brain(provider=provider, gate=ProviderGate.of(provider))
     agent, shelf = settings.agent, skill_shelf(settings)
@@ -70,6 +77,8 @@ def plan_run(
     add_search_tool(search, registry)
     if own_tools is not None:  # behind ours, whose names they cannot take
         add_own_tools(own_tools, registry, log)
+    if own_tools is None or not own_tools.problems:
+        check_rules(settings, registry)
     return Plan(
         store=store,
         sessions_dir=settings.workspace.sessions_dir,
@@ -86,6 +95,9 @@ def plan_run(
             deadline_s=settings.shell.timeout_s,
             output_chars=settings.shell.output_chars,
             mask=mask_secrets(settings.secrets()),
+            approval=approval_rules(settings, can_ask=can_ask),
+            max_jobs=settings.tools.max_jobs,
+            tell=log.warning,
         ),
         resume_within_s=agent.resume_within_s,
         parallel_tools=agent.parallel_tools,
@@ -147,21 +159,17 @@ def tool_registry(settings: Settings, shelf: Shelf, shelter: Shelter) -> ToolReg
         environment = clean_environment(
             os.environ, {name: os.environ[name] for name in settings.shell.env if name in os.environ}
         )
-        registry.add(
-            shell_tool(
-                ShellOptions(
-                    policy=shell_policy(settings.shell),
-                    environment=environment,
-                    read_only=shelf.roots,
-                    sandbox=shelter.sandbox,
-                )
-            ),
-            owner="kesoku",
+        options = ShellOptions(
+            policy=shell_policy(settings.shell),
+            environment=environment,
+            read_only=shelf.roots,
+            sandbox=shelter.sandbox,
         )
+        add_shell_tool(registry, options, owner="kesoku")
     add_skill_tools(shelf, registry)
     if settings.tools.files:
         for tool in file_tools(settings, shelf).all():
-            registry.add(tool, owner="kesoku")
+            registry.add(tool, owner="kesoku", risky=tool.__name__ in WRITE)
     return registry
 
 

@@ -18,7 +18,6 @@ from attrs import evolve, fields
 from kesoku_actors.app.sections import Discord, SkillSettings, ToolSettings, Workspace
 from kesoku_actors.app.settings_decode import Problem
 from kesoku_actors.app.settings_lines import KeyPath
-from kesoku_actors.app.settings_pending import refuse_discord, refuse_tools
 
 Check = Callable[[Any], Iterator[Problem]]
 
@@ -86,7 +85,6 @@ def _is_beneath(path: Path, folder: Path) -> bool:
 
 def check_discord(discord: Discord) -> Iterator[Problem]:
     """Only a bot that is enabled must be complete (T4)."""
-    yield from refuse_discord(discord)
     if not discord.enabled:
         return
     if discord.bot_token is None:
@@ -102,7 +100,6 @@ def check_discord(discord: Discord) -> Iterator[Problem]:
 
 CHECKS: Final[Mapping[str, Check]] = {
     "workspace": check_workspace,
-    "tools": refuse_tools,
     "discord": check_discord,
 }
 """By section."""

@@ -12,7 +12,11 @@ from kesoku_actors.app.shelter import UNSHELTERED
 from kesoku_actors.app.skills import skill_shelf
 from kesoku_actors.clock import Clock
 from kesoku_actors.log import Entry, Logger
-from kesoku_actors.tools import Tool
+from kesoku_actors.tools import Tool, Tools, add_job_tools
+
+
+def _nobody_calls() -> Tools:
+    raise AssertionError("tools that are listed are not called")
 
 
 def listed_tools(settings: Settings) -> tuple[Sequence[Tool], Sequence[str]]:
@@ -25,6 +29,7 @@ def listed_tools(settings: Settings) -> tuple[Sequence[Tool], Sequence[str]]:
     log = Logger(sink=hear, wall=Clock().wall)
     registry = tool_registry(settings, skill_shelf(settings), UNSHELTERED)
     add_search_tool(search_over(store_options(settings, log, lambda _point: None), log), registry)
+    add_job_tools(registry, _nobody_calls)
     own = load_own_tools(settings)
     problems += own.problems
     add_own_tools(own, registry, log)

@@ -34,7 +34,18 @@ from kesoku_actors.protocol.events import (
     ToolProgress,
 )
 from kesoku_actors.protocol.invalid import InvalidMessage
-from kesoku_actors.protocol.jobs import WAKING, Approval, Job, JobEnding, JobState, job_id, job_number
+from kesoku_actors.protocol.jobs import (
+    WAKING,
+    Approval,
+    Job,
+    JobBegun,
+    JobEnding,
+    JobState,
+    Standing,
+    TooManyJobs,
+    job_id,
+    job_number,
+)
 from kesoku_actors.protocol.messages import (
     AGENT,
     ANONYMOUS,
@@ -100,6 +111,7 @@ __all__ = [
     "Inbound",
     "InvalidMessage",
     "Job",
+    "JobBegun",
     "JobEnding",
     "JobState",
     "Message",
@@ -110,12 +122,14 @@ __all__ = [
     "Role",
     "SessionInfo",
     "SessionState",
+    "Standing",
     "Status",
     "Step",
     "StepState",
     "Stop",
     "StopEnded",
     "StoredStep",
+    "TooManyJobs",
     "ToolProgress",
     "ToolSchema",
     "Type",

@@ -13,6 +13,9 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from kesoku_actors.protocol.messages import Outcome
+from kesoku_actors.protocol.sessions import CallState
+
 _NAME: Final = re.compile(r"(?:job)?[ -]?(\d{1,9})", re.I)
 
 
@@ -99,3 +102,30 @@ class Approval:
     parts: tuple[str, ...] | None
     """What a yes for the session would cover of the tool, the programs of a command for instance; none: it cannot be
     given. Empty: the tool as a whole."""
+
+
+@frozen(kw_only=True)
+class Standing:
+    """How a call that needs approval stands; a state of none: there is no such call."""
+
+    state: CallState | None
+    is_approved: bool = False
+    """Whether it may start, being `committed`."""
+    expires: float | None = None
+    """Until when it waits."""
+    outcome: Outcome | None = None
+    """How it was settled."""
+
+
+@frozen(kw_only=True)
+class JobBegun:
+    """The job stands under this number of its session."""
+
+    number: int
+
+
+@frozen(kw_only=True)
+class TooManyJobs:
+    """As many as may run do: nothing was changed."""
+
+    max_jobs: int

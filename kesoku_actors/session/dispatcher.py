@@ -19,12 +19,13 @@ from attrs import define, field, frozen
 
 from kesoku_actors.actors import Cell, ChildExit, ChildSpec, Dynamic, Restart
 from kesoku_actors.gateway import Summons
-from kesoku_actors.protocol import Changed, Channel, Event, Outcome, Reason, Removed, Status
+from kesoku_actors.protocol import Changed, Channel, Event, JobEnding, Outcome, Reason, Removed, Status
 from kesoku_actors.session.hands import WorkerParts
 from kesoku_actors.session.remit import Remit
 from kesoku_actors.session.worker import WorkerEnd, worker
-from kesoku_actors.store import BeginEpoch, DeadCall, EpochBegun, GiveBack, PostNotice, StageOutcome, WorkerKey
+from kesoku_actors.store import BeginEpoch, DeadCall, EndJob, EpochBegun, GiveBack, PostNotice, StageOutcome, WorkerKey
 from kesoku_actors.store.again import until_answered
+from kesoku_actors.tools import lost_job
 
 WAITS = frozenset({Status.PENDING_AGENT})
 MAX_CRASHES = 3
@@ -199,7 +200,7 @@ async def dispatcher(cell: Cell[None], *, parts: DispatcherParts) -> None:
         # A row that is still claimed was not given back, so its worker did not end in order.
         channels = parts.remit.channels
         begun = await _begin_epoch(parts, channels)
-        await _settle_dead(parts, begun.dead_calls)
+        await _settle_dead(parts, begun)
         async with trio.open_nursery() as nursery:
             crew = Crew(parts=parts, epoch=begun.epoch, channels=channels, nursery=nursery)
             for session_id in begun.runnable:
@@ -221,12 +222,17 @@ async def _begin_epoch(parts: DispatcherParts, channels: tuple[Channel, ...] | N
     return await until_answered(begin, log, "begin an epoch")
 
 
-async def _settle_dead(parts: DispatcherParts, calls: Sequence[DeadCall]) -> None:
-    """A started call whose run is gone never runs again: unknown, once (C3)."""
+async def _settle_dead(parts: DispatcherParts, begun: EpochBegun) -> None:
+    """A started call whose run is gone never runs again: unknown, once (C3). So is a job: lost, once (I8)."""
     tools, store = parts.worker_parts.tools, parts.worker_parts.gateway.store
-    alive = {run.call_id for run in tools.statistics().running}
-    dead = [call for call in calls if call.call_id not in alive]
-    await parts.end_survivors(dead)
+    running = tools.statistics()
+    alive = {run.call_id for run in (*running.running, *running.jobs)}
+    dead = [call for call in begun.dead_calls if call.call_id not in alive]
+    lost = [job for job in begun.dead_jobs if job.call_id not in alive]
+    await parts.end_survivors([*dead, *lost])
+    for job in lost:
+        end = EndJob(call_id=job.call_id, ending=JobEnding.LOST, detail="", notice=lost_job(job.job, job.title))
+        await until_answered(partial(store.end_job, end), parts.worker_parts.log, "tell of a lost job")
     for call in dead:
         outcome = StageOutcome(
             call_id=call.call_id,
@@ -248,7 +254,7 @@ async def _grow(parts: DispatcherParts, crew: Crew, known: tuple[Channel, ...]) 
         fresh = await parts.remit.added(known)
         begun = await _begin_epoch(parts, fresh)
         crew.epoch = begun.epoch  # at once: the store takes no worker of the epoch before any more
-        await _settle_dead(parts, begun.dead_calls)
+        await _settle_dead(parts, begun)
         known = (*known, *fresh)
         crew.channels = known
         # Read again: what was posted there meanwhile was not ours to hear.

@@ -135,7 +135,13 @@ class Hands:
             case v.SetTimer(ticket=ticket, delay_s=delay_s):
                 start(self._timer, delay_s, v.TimerFired(ticket))
             case v.SetBudget(root_id=root_id, seconds=seconds):
-                self.inlet.budget = (trio.current_time() + seconds, v.BudgetSpent(root_id))
+                self.inlet.set_budget(seconds, v.BudgetSpent(root_id))
+            case v.HoldBudget():
+                self.inlet.hold_budget()
+            case v.ResumeBudget():
+                self.inlet.resume_budget()
+            case v.EndJobs(root_id=root_id):
+                parts.tools.end_jobs(self.key.session_id, root_id=root_id)
             case v.Notify():
                 self._show(effect.activity, effect.root_id, effect.detail, effect.for_s)
             case v.EndCompaction():
@@ -288,6 +294,7 @@ class Hands:
                 name=row.metadata["tool_name"],
                 arguments=row.metadata["tool_arguments"],
                 invalid=row.metadata.get("invalid"),
+                channel=self.channel,
             )
             for row in rows
         ]

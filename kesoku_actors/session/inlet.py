@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Callable
 
 import trio
 from attrs import define, field
@@ -33,8 +34,28 @@ class Inlet:
     events: deque[v.Event | _Streamed] = field(factory=deque)
     wake: trio.Event = field(factory=trio.Event)
     files: Bell = field(factory=Bell)
+    look_again: Callable[[], None] = lambda: None
+    """Lets the tools look at what was said about waiting calls (T7)."""
     budget: tuple[float, v.Event] | None = None
     """When the running turn's time is over, in trio's time, and the event that says so (B4)."""
+
+    held: tuple[float, v.Event] | None = None
+    """Its seconds left and that event, while the clock stands still."""
+
+    def set_budget(self, seconds: float, spent: v.Event) -> None:
+        """Start the clock of a turn anew."""
+        self.budget, self.held = (trio.current_time() + seconds, spent), None
+
+    def hold_budget(self) -> None:
+        """Let it stand still."""
+        if self.budget is not None:
+            deadline, spent = self.budget
+            self.budget, self.held = None, (deadline - trio.current_time(), spent)
+
+    def resume_budget(self) -> None:
+        """Let it go on where it stood."""
+        if self.held is not None:
+            self.set_budget(*self.held)
 
     def put(self, event: v.Event) -> None:
         """Queue an event; never blocks."""
@@ -79,8 +100,8 @@ class Inlet:
     def mode_set(self, mode: BusyMode) -> None:
         self.put(v.ModeSwitched(mode))
 
-    def approval_answered(self, call_id: str, approved: bool) -> None:
-        """Nothing to do: the decision is stored (T7), and no tool asks for one yet."""
+    def approvals_changed(self) -> None:
+        self.look_again()
 
     def tool(self, event: ToolEvent) -> None:
         match event:

@@ -1,14 +1,14 @@
 """The janitor: finishes clears (M7), also those that a crash left half done.
 
 A clear begins with its stored command: the session is `closed` and what it holds is stopped. When nothing of it is
-left to do, its folder is moved into the trash, its rows are deleted in one transaction, the trash is emptied. Each
-step is found again after a crash: a closed session is swept at every start, and so is the trash. A worker that still
-lives is fenced off by the store: what it would commit is refused (C2).
+left to do, its jobs are ended, its folder is moved into the trash, its rows are deleted in one transaction, the trash
+is emptied. Each step is found again after a crash: a closed session is swept at every start, and so is the trash. A
+worker that still lives is fenced off by the store: what it would commit is refused (C2).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Protocol
 
@@ -41,6 +41,8 @@ class JanitorParts:
     closed: Summons
     """Sessions whose clear has begun, or may have come to its end."""
     folders: Folders
+    end_jobs: Callable[[str], Awaitable[None]]
+    """Ends the jobs of a session and waits until they have ended."""
     log: Logger
     probe: Callable[[str], None]
     """Told the names of the points where a crash matters."""
@@ -79,6 +81,8 @@ async def _to_wipe(parts: JanitorParts, session_id: str) -> SessionInfo | None:
 
 async def _wipe(parts: JanitorParts, session: SessionInfo) -> None:
     session_id = session.id
+    parts.probe("clear.before_jobs_end")
+    await parts.end_jobs(session_id)
     parts.probe("clear.before_discard")
     try:
         await parts.folders.discard(session_id)

@@ -23,7 +23,7 @@ from typing import Any, Final
 from kesoku_actors.errors import Fault
 from kesoku_actors.protocol import Activity, Reason, Stop
 from kesoku_actors.session import vocabulary as v
-from kesoku_actors.session.turn_batch import force, hear_tool, heed
+from kesoku_actors.session.turn_batch import force, force_jobs, hear_tool, heed
 from kesoku_actors.session.turn_state import (
     Aborting,
     BackingOff,
@@ -40,6 +40,7 @@ from kesoku_actors.session.turn_state import (
     TurnLimits,
     begin,
     stop_of,
+    waits_for_a_person,
 )
 from kesoku_actors.session.turn_stored import keep, keep_tool, mark_both, refuse, resume, stand
 from kesoku_actors.session.turn_thought import (
@@ -98,7 +99,7 @@ _TABLE: Final[Mapping[type[v.Event], tuple[Handler, ...]]] = {
     v.StopRequested:     (misfit,     rethink,   abort,       note,         rethink,    keep,       heed,       over),
     v.ModeSwitched:      (misfit,     rethink,   abort,       note,         rethink,    keep,       heed,       over),
     v.ShutdownRequested: (misfit,     rethink,   abort,       note,         rethink,    keep,       heed,       over),
-    v.ForceRequested:    (misfit,     moot,      moot,        moot,         moot,       moot,       force,      over),
+    v.ForceRequested:    (misfit,     moot,      moot,        force_jobs,   moot,       force_jobs,  force,      over),
     v.BudgetSpent:       (misfit,     overspend, abort_spent, mark_spent,   overspend,  mark_both,  mark_spent, over),
     v.PromptBuilt:       (late,       prompted,  late,        late,         late,       late,       late,       over),
     v.ModelDelta:        (late,       late,      streamed,    moot,         late,       late,       late,       over),
@@ -145,6 +146,8 @@ def activity(state: State) -> tuple[Activity, str | None]:
     stop = stop_of(state.session, turn) if state.session.stops else None
     if stop:
         return _STOPPING.get(stop.reason, Activity.STOPPING), turn.root_id
+    if isinstance(phase, Batch) and waits_for_a_person(phase.turn):
+        return Activity.ASKING, turn.root_id
     return _DOING.get(type(phase), Activity.THINKING), turn.root_id
 
 

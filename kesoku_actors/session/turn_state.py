@@ -128,6 +128,8 @@ class Turn:
     """No inference has begun since it last took a message: no time budget ends it yet (B4)."""
     spent: bool = False
     """Its time is used up (B4)."""
+    is_held: bool = False
+    """Its clock stands still: it waits for a person (B4)."""
     stale: bool = False
 
 
@@ -303,6 +305,12 @@ def stop_of(session: Session, turn: Turn) -> Stop | None:
 def reason_of(stop: Stop) -> Reason:
     """Return why what the stop covers ends."""
     return Reason.FORCED if stop.forced else stop.reason
+
+
+def waits_for_a_person(turn: Turn) -> bool:
+    """Say whether nothing of the turn goes on before a person has decided about a call (T7)."""
+    open_calls = {state for state in turn.calls.values() if state is not CallState.SETTLED}
+    return open_calls == {CallState.WAITING}
 
 
 def spend(turn: Turn, event: BudgetSpent) -> Turn:

@@ -8,7 +8,8 @@ The worker feeds events, performs effects and decides nothing. Effect -> complet
 * `StartTools` -> `ToolStarted` | `ToolWaiting` | `ToolSettled` per call
 * `WithdrawTools` (not started) and `EndTools` (force) -> `ToolSettled` each; a call that had just started answers
   `ToolStarted` instead
-* `SetTimer` -> `TimerFired`; `SetBudget` -> `BudgetSpent`
+* `SetTimer` -> `TimerFired`; `SetBudget` -> `BudgetSpent`, whose clock stands still from `HoldBudget` to `ResumeBudget`
+* `EndJobs` completes nothing here: a job's end is a notice
 * `EndCompaction`, `Notify` and `Finish` complete nothing
 
 An event with a ticket that is not outstanding is ignored; the others carry none. `PersonSpoke` and
@@ -302,6 +303,27 @@ class EndCompaction:
 
 
 @frozen
+class HoldBudget:
+    """Stop the clock of the turn: what goes on waits for a person, which is nobody's time (B4, T7)."""
+
+    root_id: str
+
+
+@frozen
+class ResumeBudget:
+    """Let that clock go on where it stood."""
+
+    root_id: str
+
+
+@frozen
+class EndJobs:
+    """Force: end the jobs of the turn (I7, I8)."""
+
+    root_id: str
+
+
+@frozen
 class Notify:
     """Tell the surfaces what the session does (hint)."""
 
@@ -330,6 +352,9 @@ Effect = (
     | EndTools
     | SetTimer
     | SetBudget
+    | HoldBudget
+    | ResumeBudget
+    | EndJobs
     | EndCompaction
     | Notify
     | Finish

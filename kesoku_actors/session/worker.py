@@ -34,7 +34,7 @@ class WorkerEnd:
 
 async def worker(cell: Cell[None], *, key: WorkerKey, parts: WorkerParts, ended: Callable[[WorkerEnd], None]) -> None:
     """Work on one session until nothing is left that can become a turn, then call `ended` and return."""
-    inlet, kept = Inlet(), False
+    inlet, kept = Inlet(look_again=partial(parts.tools.look_again, key.session_id)), False
     detach_latch = parts.gateway.latches.attach(key.session_id, inlet)
     parts.tools.attach(key.session_id, inlet.tool)
     try:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from kesoku_actors.protocol import CallState, Outcome
+from kesoku_actors.protocol import CallState, Outcome, Standing
 from kesoku_actors.store import queries
-from kesoku_actors.store.port import AnswerApproval, ApprovalAnswer, CallExpired, CallWaiting, Standing
+from kesoku_actors.store.port import AnswerApproval, ApprovalAnswer, CallExpired, CallWaiting
 from kesoku_actors.store.rows import to_json
 from kesoku_actors.store.transaction import Transaction
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 from attrs import frozen
 
 from kesoku_actors.actors import Ref
-from kesoku_actors.protocol import BusyMode, Message, Stop
+from kesoku_actors.protocol import BusyMode, JobBegun, Message, Standing, Stop, TooManyJobs
 from kesoku_actors.store import port
 from kesoku_actors.store.reader import Reader
 
@@ -92,9 +92,9 @@ class Store:
         """Mark a call as started (C3)."""
         return cast(bool, await self._ask(command))
 
-    async def call_waiting(self, command: port.CallWaiting) -> port.Standing:
+    async def call_waiting(self, command: port.CallWaiting) -> Standing:
         """Let a call wait for approval, or tell that it need not (T7)."""
-        return cast(port.Standing, await self._ask(command))
+        return cast(Standing, await self._ask(command))
 
     async def call_expired(self, command: port.CallExpired) -> bool:
         """Settle a call that nobody answered in time (T7)."""
@@ -108,9 +108,9 @@ class Store:
         """Stage the outcome of a call (O3)."""
         return cast(bool, await self._ask(command))
 
-    async def begin_job(self, command: port.BeginJob) -> port.JobBegun | port.TooManyJobs | None:
+    async def begin_job(self, command: port.BeginJob) -> JobBegun | TooManyJobs | None:
         """Let a started call go on as a job (I8)."""
-        return cast("port.JobBegun | port.TooManyJobs | None", await self._ask(command))
+        return cast("JobBegun | TooManyJobs | None", await self._ask(command))
 
     async def end_job(self, command: port.EndJob) -> bool:
         """Store the end of a job with its notice (I8)."""

@@ -14,17 +14,19 @@ from kesoku_actors.protocol import (
     WAKING,
     CallState,
     Channel,
+    JobBegun,
     JobEnding,
     JobState,
     Outcome,
     Role,
     SessionState,
     Status,
+    TooManyJobs,
     Type,
     job_id,
 )
 from kesoku_actors.store import queries
-from kesoku_actors.store.port import BeginJob, DeadCall, EndJob, JobBegun, TooManyJobs
+from kesoku_actors.store.port import BeginJob, DeadCall, EndJob
 from kesoku_actors.store.rows import to_json
 from kesoku_actors.store.transaction import Session, Transaction
 

@@ -486,19 +486,6 @@ class CallWaiting:
 
 
 @frozen(kw_only=True)
-class Standing:
-    """How a call that needs approval stands; a state of none: there is no such call."""
-
-    state: CallState | None
-    is_approved: bool = False
-    """Whether it may start, being `committed`."""
-    expires: float | None = None
-    """Until when it waits."""
-    outcome: Outcome | None = None
-    """How it was settled."""
-
-
-@frozen(kw_only=True)
 class CallExpired:
     """Nobody answered in time (T7): the call is settled. Answer: whether it was still waiting."""
 
@@ -543,20 +530,6 @@ class BeginJob:
     output_file: str | None = None
     max_jobs: int = 8
     """How many may run in one session."""
-
-
-@frozen(kw_only=True)
-class JobBegun:
-    """The job stands under this number of its session."""
-
-    number: int
-
-
-@frozen(kw_only=True)
-class TooManyJobs:
-    """As many as may run do: nothing was changed."""
-
-    max_jobs: int
 
 
 @frozen(kw_only=True)

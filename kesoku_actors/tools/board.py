@@ -4,6 +4,10 @@
 * A run has one slot from the moment it is taken from the queue until it is over; one whose thread was abandoned keeps
   it until the thread returns (I8).
 * A call is known once: starting it again while it waits or runs changes nothing.
+* A call that needs a person's yes starts nothing before it is known to have it; whoever comes after it waits for that
+  as well, so that calls start in order. Once it is known that a person must be asked it stands aside, holds no slot and
+  keeps nobody; with the yes it is queued again, in its old order (T7, C3).
+* A call that goes on as a job gives its slot back, and is no call any more (I8).
 * A session on hold starts nothing until somebody attends to it again; whoever put it on hold is told when no call is
   on its way to its start any more, so that what started is known for good (C7).
 * A session without calls, slots and sink is not remembered (B3).
@@ -19,7 +23,7 @@ from pathlib import Path
 from attrs import define, field
 
 from kesoku_actors.protocol import CallState
-from kesoku_actors.tools.port import RunningCall, Sink, Started, ToolCall, ToolEvent
+from kesoku_actors.tools.port import AwaitingApproval, RunningCall, Sink, Started, ToolCall, ToolEvent
 
 
 class Ending(enum.Enum):
@@ -27,6 +31,13 @@ class Ending(enum.Enum):
 
     FORCED = "forced"
     SHUTDOWN = "shutdown"
+    STOPPED = "stopped"
+    """A job, by name."""
+    CLEARED = "cleared"
+
+
+def _nothing() -> None:
+    """Wake nobody."""
 
 
 @define(kw_only=True, eq=False)
@@ -36,6 +47,16 @@ class Run:
     call: ToolCall
     workspace: Path
     state: CallState = CallState.COMMITTED
+    number: int = 0
+    """Counts the calls as they came."""
+    needs_yes: bool = False
+    """Whether it may not start before it is known that somebody said yes."""
+    is_aside: bool = False
+    """Whether it waits for a person, outside the queue."""
+    look: Callable[[], None] = _nothing
+    """Wakes who asks for the yes; set once somebody does."""
+    job: str | None = None
+    """What it is called, once it goes on as a job."""
     taken: bool = False
     """Whether it left the queue: from then on it starts, whatever is withdrawn."""
     ending: Ending | None = None
@@ -81,19 +102,29 @@ class Board:
 
     _sessions: dict[str, _Session] = field(factory=dict, init=False)
     _runs: dict[str, Run] = field(factory=dict, init=False)
+    _count: int = field(default=0, init=False)
 
-    def enqueue(self, calls: Sequence[ToolCall], *, workspace: Path, parallel: int) -> None:
+    def enqueue(
+        self,
+        calls: Sequence[ToolCall],
+        *,
+        workspace: Path,
+        parallel: int,
+        needs_yes: Callable[[ToolCall], bool] = lambda _call: False,
+    ) -> None:
         """Queue `calls` in order; `parallel` is from now on the session's bound. A session on hold takes none."""
         for call in calls:
             if call.call_id not in self._runs and not self._session(call.session_id).on_hold:
-                run = self._runs[call.call_id] = Run(call=call, workspace=workspace)
+                self._count += 1
+                run = Run(call=call, workspace=workspace, number=self._count, needs_yes=needs_yes(call))
+                self._runs[call.call_id] = run
                 self._session(call.session_id).queue.append(run)
             self._session(call.session_id).parallel = max(1, parallel)
 
     def take(self) -> Run | None:
         """Take one call that has a slot now out of its queue; it holds the slot until `finish`. None when none has."""
         for session in self._sessions.values():
-            if session.queue and session.slots_taken < session.parallel:
+            if session.queue and session.slots_taken < session.parallel and not session.queue[0].needs_yes:
                 run = session.queue.popleft()
                 run.taken = True
                 session.slots_taken += 1
@@ -107,13 +138,30 @@ class Board:
         session.slots_taken -= 1
         run.taken = False
 
+    def set_aside(self, run: Run) -> None:
+        """It waits for a person: it leaves its queue and is told of."""
+        if not run.is_aside:
+            run.is_aside = True
+            self._session(run.call.session_id).queue.remove(run)
+            self.tell(run.call.session_id, AwaitingApproval(call_id=run.call.call_id))
+
+    def clear(self, run: Run) -> None:
+        """It has its yes, or needs none: it starts like any other, in the order it came."""
+        run.needs_yes = False
+        if run.is_aside:
+            run.is_aside = False
+            queue = self._session(run.call.session_id).queue
+            queue.insert(sum(other.number < run.number for other in queue), run)
+
     def withdraw(self, call_id: str) -> Run | None:
-        """Take `call_id` out of its queue; none when it is not queued."""
+        """Take `call_id` out of its queue, or from aside; none when it is neither."""
         run = self._runs.get(call_id)
         if run is None or run.taken:
             return None
-        self._session(run.call.session_id).queue.remove(run)
+        if not run.is_aside:
+            self._session(run.call.session_id).queue.remove(run)
         self._forget(run)
+        run.look()
         return run
 
     def finish(self, run: Run, *, keeps_slot: bool = False) -> None:
@@ -132,17 +180,15 @@ class Board:
             self._tidy(run.call.session_id)
 
     def drop(self, session_id: str) -> None:
-        """Forget the session's calls that are still queued."""
-        for run in tuple(self._session(session_id).queue):
-            self.withdraw(run.call.call_id)
+        """Forget the session's calls that have not left their queue, those aside too."""
+        self._withdraw_all(session_id)
         self._tidy(session_id)
 
     def hold(self, session_id: str, when_quiet: Callable[[], None]) -> None:
-        """Forget what is queued, take nothing more, and call `when_quiet` when it is known what has started."""
+        """Forget what is queued or aside, take nothing more, and call `when_quiet` when it is known what started."""
         session = self._session(session_id)
         session.on_hold, session.when_quiet = True, when_quiet
-        for run in tuple(session.queue):
-            self.withdraw(run.call.call_id)
+        self._withdraw_all(session_id)
         self._look_quiet(session_id)
 
     def mark_started(self, run: Run) -> None:
@@ -176,9 +222,18 @@ class Board:
         """Return every run that is queued or runs, in the order they came."""
         return tuple(self._runs.values())
 
+    def aside(self, session_id: str) -> tuple[Run, ...]:
+        """Return the session's calls that wait for a person."""
+        return tuple(run for run in self._runs.values() if run.call.session_id == session_id and run.is_aside)
+
     def running(self, session_id: str) -> tuple[RunningCall, ...]:
-        """Return the session's calls that are queued or run."""
+        """Return the session's calls that are queued, wait for a person, or run."""
         return tuple(run.described() for run in self._runs.values() if run.call.session_id == session_id)
+
+    def _withdraw_all(self, session_id: str) -> None:
+        for run in self.runs():
+            if run.call.session_id == session_id:
+                self.withdraw(run.call.call_id)
 
     def _session(self, session_id: str) -> _Session:
         return self._sessions.setdefault(session_id, _Session())

@@ -1,17 +1,19 @@
 """One call carried out: the function entered, its deadline and its end, and what became of it as an outcome.
 
-Nothing a tool does gets past this module but its outcome: what it raises is an `error` the model reads. A cancellation
-from outside (the supervisor's, after its grace) is the one thing that goes on.
+Nothing a tool does gets past this module but its outcome. A tool is foreign code: whatever it raises (`SystemExit`,
+another loop's cancellation) is an `error` the model reads, never a crash of ours. A cancellation from outside (the
+supervisor's, after its grace) is not the tool's, and the one thing that goes on.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import trio
-from attrs import define, evolve, frozen
+from attrs import define, evolve, field, frozen
 
 from kesoku_actors.actors.leaves import has_leaf, leaves
 from kesoku_actors.protocol import Outcome
@@ -40,6 +42,7 @@ class Executor:
 
     deadline_s: float
     threads: trio.CapacityLimiter
+    mask: Callable[[str], str] = str
 
     @trio.lowlevel.enable_ki_protection
     async def execute(
@@ -50,53 +53,58 @@ class Executor:
         *,
         report_process: Callable[[int, float | None], Awaitable[None]],
         on_thread_return: Callable[[], None],
+        become_job: BecomeJob,
     ) -> Execution:
         """Call `tool` with arguments already checked and return what came of it.
 
-        It ends at the tool's deadline, or before by `run.end`. `on_thread_return` is called in the trio thread when
-        a function that was left behind in its thread returns. A person's Ctrl-C never shows up in here, so that a
-        `KeyboardInterrupt` is the tool's own.
+        It ends at the tool's deadline, unless `become_job` lets it go on behind its result then, or before by
+        `run.end`. `on_thread_return` is called in the trio thread when a function that was left behind in its thread
+        returns. A person's Ctrl-C never shows up in here, so that a `KeyboardInterrupt` is the tool's own.
         """
         deadline_s = self.deadline_s if tool.deadline_s is None else tool.deadline_s
         if run.ending is not None:
             return Execution(outcome=_ended(run, deadline_s, None))
-        kept: list[ToolOutcome] = []
-        call = functools.partial(tool.function, **arguments, **self._context(tool, run, report_process, kept.append))
+        attempt = _Attempt(run=run, deadline_s=deadline_s, become_job=become_job)
+        context = self._context(tool, run, report_process, attempt)
+        call = functools.partial(tool.function, **arguments, **context)
+        if not tool.signature.is_async:
+            return await self._in_thread(tool, call, attempt, on_thread_return)
+        outcome = await attempt.carry_out(call, may_become_job=tool.becomes_job)
+        return Execution(outcome=outcome or _ended(run, deadline_s, attempt.so_far(), attempt.refusal))
+
+    async def _in_thread(
+        self, tool: Tool, call: Callable[[], Any], attempt: _Attempt, on_thread_return: Callable[[], None]
+    ) -> Execution:
+        run, deadline_s = attempt.run, attempt.deadline_s
+        # What it returned becomes text in the thread as well: it may be large, and its `__str__` is foreign too.
+        thread = ThreadCall(lambda: _outcome(call()), trio.lowlevel.current_trio_token(), on_thread_return)
         scope = trio.CancelScope(deadline=trio.current_time() + deadline_s)
         run.on_end = scope.cancel
-        thread = None
-        if not tool.signature.is_async:
-            # What it returned becomes text in the thread as well: it may be large, and its `__str__` is foreign too.
-            thread = ThreadCall(lambda: _outcome(call()), trio.lowlevel.current_trio_token(), on_thread_return)
         try:
             with scope:
-                if thread is None:
-                    return Execution(outcome=_outcome(await call()))
                 await trio.to_thread.run_sync(
                     thread, abandon_on_cancel=True, limiter=self.threads, thread_name=f"tool {tool.name}"
                 )
         except BaseException as error:
-            # A tool is foreign code: whatever it raises (SystemExit, another loop's cancellation) is a fact for the
-            # model, never a crash of ours. A cancellation from outside is not the tool's.
             if has_leaf(error, (trio.Cancelled,)):
                 raise
             return Execution(outcome=_failure(error))
         finally:
             run.on_end = None
-        if thread is not None:
-            stage = thread.leave()
-            if stage is Stage.RETURNED:
+        match thread.leave():
+            case Stage.RETURNED:
                 return Execution(outcome=_failure(thread.error) if thread.error else thread.result)
-            if stage is Stage.LEFT:
+            case Stage.LEFT:
                 return Execution(outcome=_left(tool, run, deadline_s), left_thread=True)
-        return Execution(outcome=_ended(run, deadline_s, kept[-1] if kept else None))
+            case _:
+                return Execution(outcome=_ended(run, deadline_s, attempt.so_far()))
 
     def _context(
         self,
         tool: Tool,
         run: Run,
         report_process: Callable[[int, float | None], Awaitable[None]],
-        keep: Callable[[ToolOutcome], None],
+        attempt: _Attempt,
     ) -> dict[str, ToolContext]:
         if tool.signature.context_parameter is None:
             return {}
@@ -105,9 +113,75 @@ class Executor:
             call_id=run.call.call_id,
             workspace=run.workspace,
             report_process=report_process,
-            keep=keep,
+            watch=attempt.watch,
+            go_on_behind=attempt.hurry.set,
+            mask=self.mask,
         )
         return {tool.signature.context_parameter: context}
+
+
+BecomeJob = Callable[[ToolOutcome, bool], Awaitable[str | None]]
+"""Given what is known so far, and whether the tool asked for it itself: lets a run go on as a job. Returns why it may
+not, in words; none: it goes on."""
+
+
+@define(kw_only=True, eq=False)
+class _Attempt:
+    """One call of an asynchronous function, and the decision at its deadline."""
+
+    run: Run
+    deadline_s: float
+    become_job: BecomeJob
+    hurry: trio.Event = field(factory=trio.Event)
+    """Set when the tool asks to become a job before its deadline."""
+    refusal: str | None = None
+    """Why it did not become one."""
+    _watched: Callable[[], ToolOutcome] | None = None
+    _is_deciding: bool = False
+    _decided: trio.Event = field(factory=trio.Event)
+
+    def watch(self, so_far: Callable[[], ToolOutcome]) -> None:
+        """Take what tells what is known so far."""
+        self._watched = so_far
+
+    def so_far(self) -> ToolOutcome | None:
+        """Return what is known so far, if somebody tells."""
+        return self._watched() if self._watched is not None else None
+
+    async def carry_out(self, call: Callable[[], Awaitable[Any]], *, may_become_job: bool) -> ToolOutcome | None:
+        """Return what came of the call; none when it was ended from outside or at its deadline.
+
+        A decision that has begun is waited for: whether the call is a job then must be known, also when the function
+        has returned meanwhile.
+        """
+        deadline = math.inf if may_become_job else trio.current_time() + self.deadline_s
+        scope, outcome = trio.CancelScope(deadline=deadline), None
+        self.run.on_end = scope.cancel
+        async with trio.open_nursery() as nursery:
+            if may_become_job:
+                nursery.start_soon(self._decide, scope)
+            try:
+                with scope:
+                    outcome = _outcome(await call())
+            except BaseException as error:
+                if has_leaf(error, (trio.Cancelled,)):
+                    raise
+                outcome = _failure(error)
+            self.run.on_end = None
+            if self._is_deciding:
+                await self._decided.wait()
+            nursery.cancel_scope.cancel()
+        return outcome
+
+    async def _decide(self, scope: trio.CancelScope) -> None:
+        with trio.move_on_after(self.deadline_s):
+            await self.hurry.wait()
+        self._is_deciding = True
+        nothing = ToolOutcome(outcome=Outcome.INTERRUPTED, content="")
+        self.refusal = await self.become_job(self.so_far() or nothing, self.hurry.is_set())
+        if self.refusal is not None:
+            scope.cancel()
+        self._decided.set()
 
 
 def _outcome(result: Any) -> ToolOutcome:
@@ -131,15 +205,21 @@ def _why(run: Run, deadline_s: float) -> tuple[str, str]:
             return "forced", "by force"
         case Ending.SHUTDOWN:
             return "shutdown", "because the program stopped"
+        case Ending.STOPPED:
+            return "stopped", "as asked"
+        case Ending.CLEARED:
+            return "cleared", "because its session was cleared"
 
 
-def _ended(run: Run, deadline_s: float, kept: ToolOutcome | None) -> ToolOutcome:
+def _ended(run: Run, deadline_s: float, kept: ToolOutcome | None, refusal: str | None = None) -> ToolOutcome:
     reason, sentence = _why(run, deadline_s)
     said = f"{kept.content.rstrip()}\n" if kept is not None and kept.content.strip() else ""
+    because = f": {refusal}" if refusal is not None and run.ending is None else ""
     return ToolOutcome(
         outcome=Outcome.ERROR if run.ending is None else Outcome.INTERRUPTED,
-        content=f"{said}[ended {sentence}]",
+        content=f"{said}[ended {sentence}{because}]",
         metadata={**(kept.metadata if kept is not None else {}), "reason": reason},
+        output_file=kept.output_file if kept is not None else None,
     )
 
 

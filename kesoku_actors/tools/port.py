@@ -13,7 +13,16 @@ from typing import Any, Protocol
 
 from attrs import frozen
 
-from kesoku_actors.protocol import CallState, Outcome
+from kesoku_actors.protocol import (
+    CallState,
+    Channel,
+    Job,
+    JobBegun,
+    JobEnding,
+    Outcome,
+    Standing,
+    TooManyJobs,
+)
 
 
 @frozen(kw_only=True)
@@ -27,6 +36,8 @@ class ToolCall:
     arguments: Mapping[str, Any]
     invalid: str | None = None
     """Why the model's arguments could not be parsed; settles as an error without running."""
+    channel: Channel | None = None
+    """Where it is talked: a channel may ask for approval more, or less, than others (T7)."""
 
 
 @frozen(kw_only=True)
@@ -36,14 +47,20 @@ class ToolOutcome:
     outcome: Outcome
     content: str
     metadata: Mapping[str, Any] = {}
+    output_file: str | None = None
+    """Where the whole output is already, in the session's folder; else a long content gets a file of its own."""
 
 
 async def _report_nothing(_pid: int, _process_start: float | None) -> None:
     """What a context does with a process when nobody keeps a record of it."""
 
 
-def _keep_nothing(_outcome: ToolOutcome) -> None:
-    """What a context does with a part of the outcome when nobody waits for it."""
+def _watch_nothing(_so_far: Callable[[], ToolOutcome]) -> None:
+    """What a context does with a way to ask a run when nobody asks."""
+
+
+def _stay() -> None:
+    """What a context does with the wish to go on in the background where nothing can."""
 
 
 @frozen(kw_only=True)
@@ -56,8 +73,12 @@ class ToolContext:
     """The session's folder; exists."""
     report_process: Callable[[int, float | None], Awaitable[None]] = _report_nothing
     """Records the process group the call runs as, with its start time in clock ticks (C3)."""
-    keep: Callable[[ToolOutcome], None] = _keep_nothing
-    """Takes what is known so far; the model reads the last one kept when the run is ended from outside."""
+    watch: Callable[[Callable[[], ToolOutcome]], None] = _watch_nothing
+    """Takes a function that tells what is known so far: for a run that is ended from outside, or becomes a job."""
+    go_on_behind: Callable[[], None] = _stay
+    """Asks to become a job now instead of at the deadline (I8); for a tool that may."""
+    mask: Callable[[str], str] = str
+    """Takes known secrets out of a text: for what a tool writes by itself (T6)."""
 
 
 @frozen(kw_only=True)
@@ -94,8 +115,13 @@ class Journal(Protocol):
         """Record the start durably. False: the call may not start (settled or withdrawn meanwhile)."""
         ...
 
-    async def waiting(self, call_id: str, expires: float) -> bool:
-        """Record that it waits for approval until `expires` (UTC seconds)."""
+    async def waiting(self, call_id: str, expires: float | None, parts: tuple[str, ...] | None) -> Standing:
+        """Record that it waits for approval until `expires` (UTC seconds; none: nobody can be asked), or tell that it
+        need not. `parts` is what a yes for the session would cover (`Approval.parts`). Safe to repeat."""
+        ...
+
+    async def expired(self, call_id: str) -> bool:
+        """Settle a call that nobody answered in time. False: it does not wait any more."""
         ...
 
     async def process(self, call_id: str, pid: int, process_start: float | None) -> None:
@@ -106,6 +132,31 @@ class Journal(Protocol):
     ) -> bool:
         """Stage its outcome durably. False: another outcome was first and stands."""
         ...
+
+    async def begin_job(self, call_id: str, job: NewJob) -> JobBegun | TooManyJobs | None:
+        """Stage the result of a call that goes on as a job. None: another outcome was first. Safe to repeat."""
+        ...
+
+    async def end_job(self, call_id: str, ending: JobEnding, detail: str, notice: str) -> bool:
+        """Record the end of a job and what is told of it. False: it had ended before."""
+        ...
+
+    async def jobs(self, session_id: str) -> tuple[Job, ...]:
+        """Return the jobs of a session, oldest first."""
+        ...
+
+
+@frozen(kw_only=True)
+class NewJob:
+    """A call that is about to become a job."""
+
+    title: str
+    content: tuple[str, str]
+    """The result; the job's name stands between the two."""
+    duration_s: float
+    metadata: Mapping[str, Any]
+    output_file: str | None
+    max_jobs: int
 
 
 @frozen(kw_only=True)

@@ -6,18 +6,31 @@ returns undoes exactly that registration, and may be called twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from attrs import define, field, frozen
 
 from kesoku_actors.errors import UsageError
 from kesoku_actors.protocol import ToolSchema
+from kesoku_actors.tools.port import ToolOutcome
 from kesoku_actors.tools.schema import Signature, signature_of
 
 
 class DuplicateTool(UsageError):
     """The name is taken; the text names its owner."""
+
+
+@frozen(kw_only=True)
+class Asking:
+    """What a person is asked when a call needs a yes."""
+
+    parts: tuple[str, ...] | None = ()
+    """What a yes for the session would cover of the tool (`Approval.parts`)."""
+
+
+Preview = Callable[[Mapping[str, Any]], Awaitable[Asking | ToolOutcome]]
+"""Looks at a call's arguments before a person is asked: nobody is asked about what would be refused anyway."""
 
 
 @frozen(kw_only=True, eq=False)
@@ -30,6 +43,11 @@ class Tool:
     signature: Signature
     deadline_s: float | None = None
     """Its own deadline; the runner's when none."""
+    risky: bool = False
+    """Whether its calls wait for a person's yes where risky ones do (T7)."""
+    becomes_job: bool = False
+    """Whether a call that runs at its deadline goes on as a job (I8), instead of being ended."""
+    preview: Preview | None = None
 
 
 @define(kw_only=True)
@@ -39,14 +57,34 @@ class ToolRegistry:
     _tools: dict[str, Tool] = field(factory=dict, init=False)
 
     def add(
-        self, function: Callable[..., Any], *, owner: str, name: str | None = None, deadline_s: float | None = None
+        self,
+        function: Callable[..., Any],
+        *,
+        owner: str,
+        name: str | None = None,
+        deadline_s: float | None = None,
+        risky: bool = False,
+        becomes_job: bool = False,
+        preview: Preview | None = None,
     ) -> Callable[[], None]:
-        """Register `function` and return its disposer. Raises `InvalidTool`, `DuplicateTool`."""
+        """Register `function` and return its disposer; the rest is told at `Tool`.
+
+        Raises `InvalidTool`, `DuplicateTool`.
+        """
         signature = signature_of(function, name=name)
         name = signature.schema.name
         if (present := self._tools.get(name)) is not None:
             raise DuplicateTool(f"tool {name!r} of {owner} is taken by {present.owner}; rename one of them")
-        tool = Tool(name=name, owner=owner, function=function, signature=signature, deadline_s=deadline_s)
+        tool = Tool(
+            name=name,
+            owner=owner,
+            function=function,
+            signature=signature,
+            deadline_s=deadline_s,
+            risky=risky,
+            becomes_job=becomes_job,
+            preview=preview,
+        )
         self._tools[name] = tool
 
         def dispose() -> None:

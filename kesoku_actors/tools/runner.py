@@ -1,24 +1,24 @@
 """The tool actor: a queue and slots per session, and one temporary child per call.
 
 The order of facts about a call (C3, O3): its start is durable, `Started` is told, the function is entered, its outcome
-is staged durably, `Settled` is told. A message cancels nothing (I3): a run ends by itself, at its deadline, by `end`
-(force) or when the program stops and the grace is over, which begins with `shut_down`, so that those who wait for the
-outcome can still store it. A call whose start the journal does not grant is forgotten; one that cannot run (unknown
-tool, arguments that do not fit) settles as an error without a start.
+is staged durably, `Settled` is told. A message cancels nothing (I3): a run ends by itself, at its deadline unless it
+goes on as a job then (`jobs`), by `end` (force) or when the program stops and the grace is over, which begins with
+`shut_down`, so that those who wait for the outcome can still store it. A call whose start the journal does not grant is
+forgotten; one that cannot run (unknown tool, arguments that do not fit) settles as an error without a start; one that
+needs a person's yes starts when that is stored (`asking`).
 
 A fault of the journal is waited out: the store may restart under a running tool, whose outcome waits for it (C9).
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, final
 
 import trio
-from attrs import define, field, frozen
+from attrs import define, field
 
 from kesoku_actors.actors import (
     ActorStopped,
@@ -34,47 +34,22 @@ from kesoku_actors.actors import (
 )
 from kesoku_actors.clock import Clock
 from kesoku_actors.errors import Fault
-from kesoku_actors.protocol import CallState, Outcome
+from kesoku_actors.protocol import CallState
+from kesoku_actors.tools import verdicts
+from kesoku_actors.tools.asking import Asker
+from kesoku_actors.tools.binding import bound
 from kesoku_actors.tools.board import Board, Ending, Run
 from kesoku_actors.tools.execution import Executor
-from kesoku_actors.tools.output import OUTPUT_CHARS
+from kesoku_actors.tools.jobs import Jobs
+from kesoku_actors.tools.options import ToolOptions, ToolStatistics
+from kesoku_actors.tools.patience import delays, until_it_stands
 from kesoku_actors.tools.port import Journal, RunningCall, Settled, Sink, Started, ToolCall, ToolOutcome
-from kesoku_actors.tools.registry import Tool, ToolRegistry
+from kesoku_actors.tools.registry import ToolRegistry
 from kesoku_actors.tools.shapes import InvalidArgument
 from kesoku_actors.tools.whole import presentable
 
-DEADLINE_S: Final = 300.0
-SHUTDOWN_GRACE_S: Final = 180.0
-ENDING_S: Final = 10.0
-_FIRST_DELAY_S: Final = 0.05
-_LONGEST_DELAY_S: Final = 2.0
-
-
-@frozen(kw_only=True)
-class ToolOptions:
-    """How calls are run."""
-
-    deadline_s: float = DEADLINE_S
-    output_chars: int = OUTPUT_CHARS
-    """Of a longer output the model reads head and tail, and where the whole is."""
-    shutdown_grace_s: float = SHUTDOWN_GRACE_S
-    """How long started calls may go on when the program stops (C7)."""
-    ending_s: float = ENDING_S
-    """What a run gets beyond that: to end its processes and to stage its outcome."""
-    threads: int = 16
-    """How many functions run in threads at once."""
-    mask: Callable[[str], str] = str
-    """Takes known secrets out of a text before it is staged (T6)."""
-
-
-@frozen(kw_only=True)
-class ToolStatistics:
-    """A reading of the tool actor."""
-
-    queued: int
-    running: tuple[RunningCall, ...]
-    left_threads: tuple[str, ...]
-    """Calls settled as `unknown` whose functions have not returned yet."""
+_ASKS: Final = "ask "
+"""Begins the name of a child that asks for a yes."""
 
 
 @final
@@ -92,13 +67,31 @@ class Tools:
     _open: bool = field(default=False, init=False)
     _shut: bool = field(default=False, init=False)
     """Whether the program stops: no other call starts in this life."""
+    _to_ask: list[Run] = field(factory=list, init=False)
+    """Runs that need a yes and nobody asks for yet."""
+    _over_now: trio.Event = field(factory=trio.Event, init=False)
+    """Set, and replaced, when a call is over."""
     _runs: Dynamic = field(init=False)
     _executor: Executor = field(init=False)
+    _asker: Asker = field(init=False)
+    _jobs: Jobs = field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        options, journal = self.options, self.journal
         self._runs = Dynamic("tools", on_exit=self._hear_exit)
-        threads = trio.CapacityLimiter(self.options.threads)
-        self._executor = Executor(deadline_s=self.options.deadline_s, threads=threads)
+        threads = trio.CapacityLimiter(options.threads)
+        self._executor = Executor(deadline_s=options.deadline_s, threads=threads, mask=options.mask)
+        self._asker = Asker(
+            rules=options.approval,
+            board=self._board,
+            journal=journal,
+            clock=self.clock,
+            settle=partial(self._settle, duration_s=0.0),
+            advance=self._advance,
+        )
+        self._jobs = Jobs(
+            journal=journal, board=self._board, clock=self.clock, max_jobs=options.max_jobs, tell=options.tell
+        )
 
     def spec(self, id: str = "tools") -> SupervisorSpec:
         """Return its supervision tree: the board stops first, so that nothing starts in the grace of the runs."""
@@ -112,7 +105,9 @@ class Tools:
         """
         if self._shut:
             return
-        self._board.enqueue(calls, workspace=workspace, parallel=parallel)
+        known = {run.call.call_id for run in self._board.runs()}
+        self._board.enqueue(calls, workspace=workspace, parallel=parallel, needs_yes=self._needs_yes)
+        self._to_ask += [run for run in self._board.runs() if run.needs_yes and run.call.call_id not in known]
         self._advance()
 
     def withdraw(self, calls: Iterable[ToolCall], *, workspace: Path) -> None:
@@ -123,11 +118,11 @@ class Tools:
         for call in calls:
             run = self._board.find(call.call_id)
             if run is None:
-                self._settle_apart(Run(call=call, workspace=workspace), _WITHDRAWN)
+                self._settle_apart(Run(call=call, workspace=workspace), verdicts.WITHDRAWN)
             elif run.state is CallState.STARTED:
                 self._board.tell(call.session_id, Started(call_id=call.call_id))
             elif self._board.withdraw(call.call_id) is not None:
-                self._settle_apart(run, _WITHDRAWN)
+                self._settle_apart(run, verdicts.WITHDRAWN)
 
     def end(self, call_ids: Iterable[str]) -> None:
         """Force: end what runs of these (`interrupted`, or `unknown` for a function in a thread), withdraw the rest."""
@@ -136,9 +131,34 @@ class Tools:
             if run is None:
                 continue
             if self._board.withdraw(call_id) is not None:
-                self._settle_apart(run, _WITHDRAWN)
+                self._settle_apart(run, verdicts.WITHDRAWN)
             else:
                 run.end(Ending.FORCED)
+
+    def look_again(self, session_id: str) -> None:
+        """A person may have answered about calls of the session (T7): what was said is stored."""
+        for run in self._board.aside(session_id):
+            run.look()
+
+    def end_jobs(self, session_id: str, ending: Ending = Ending.FORCED, *, root_id: str | None = None) -> None:
+        """End the jobs of a turn, or all of the session (I7, M7)."""
+        for run in self._jobs.of(session_id):
+            if root_id in (None, run.call.root_id):
+                run.end(ending)
+
+    async def clear_jobs(self, session_id: str) -> None:
+        """End the jobs of a session that is cleared, and wait until they have (M7)."""
+        self.end_jobs(session_id, Ending.CLEARED)
+        await self._jobs.until_over(*self._jobs.of(session_id))
+
+    async def stop_job(self, call_id: str) -> bool:
+        """End the job that a call became and wait until it has. False: it does not run here."""
+        run = self._jobs.find(call_id)
+        if run is None:
+            return False
+        run.end(Ending.STOPPED)
+        await self._jobs.until_over(run)
+        return True
 
     def hold(self, session_id: str, when_quiet: Callable[[], None]) -> None:
         """Start no further call of the session until somebody attaches again, and forget what is queued (C7).
@@ -156,6 +176,8 @@ class Tools:
                 self._runs.request_stop(run.call.call_id)
             else:
                 self._board.withdraw(run.call.call_id)
+        for run in self._jobs.all():
+            self._runs.request_stop(run.call.call_id)
 
     def attach(self, session_id: str, sink: Sink) -> None:
         """Tell `sink`, in place of any before it, of the session's calls from now on; a hold is over."""
@@ -181,6 +203,7 @@ class Tools:
             queued=sum(not run.taken for run in runs),
             running=tuple(run.described() for run in runs if run.taken),
             left_threads=tuple(self._left),
+            jobs=tuple(run.described() for run in self._jobs.all()),
         )
 
     async def _keep_board(self, cell: Cell[Any]) -> None:
@@ -188,7 +211,11 @@ class Tools:
         alive = {child.id for child in self._runs.children()}
         for run in self._board.runs():
             if run.taken and run.call.call_id not in alive:
-                self._settle_apart(run, _LOST)
+                self._settle_apart(run, verdicts.LOST)
+        for run in self._jobs.all():
+            if run.call.call_id not in alive:
+                self._lose_apart(run)
+        self._to_ask = [run for run in self._board.runs() if run.needs_yes]
         self._open = True
         cell.started()
         self._advance()
@@ -197,34 +224,56 @@ class Tools:
         finally:
             self._open = False
 
+    def _needs_yes(self, call: ToolCall) -> bool:
+        tool = self.registry.find(call.name)
+        return tool is not None and self.options.approval.needs_yes(tool, call.channel)
+
     def _advance(self) -> None:
-        """Start what has a slot."""
+        """Ask for those that need a yes, and start what has a slot."""
+        while self._open and not self._shut and self._to_ask:
+            unasked = self._to_ask.pop()
+            if not self._begin_to_ask(unasked):  # who asked before is about to end: `_hear_exit` goes on
+                self._to_ask.append(unasked)
+                break
+        grace_s = self.options.shutdown_grace_s + self.options.ending_s
         while self._open and not self._shut and (run := self._board.take()) is not None:
-            try:
-                self._runs.start_nowait(
-                    ChildSpec(
-                        id=run.call.call_id,
-                        start=partial(self._run, run=run),
-                        restart=Restart.TEMPORARY,
-                        shutdown_s=self.options.shutdown_grace_s + self.options.ending_s,
-                    )
-                )
-            except (ActorStopped, NameTaken):  # an earlier run of the call is about to be over: `_hear_exit` goes on
-                self._board.put_back(run)
+            if not self._begin(run.call.call_id, partial(self._run, run=run), grace_s):
+                self._board.put_back(run)  # an earlier run of the call is about to be over: `_hear_exit` goes on
                 return
+
+    def _begin_to_ask(self, run: Run) -> bool:
+        tool = self.registry.find(run.call.name)
+        try:
+            arguments = bound(run.call, tool, self.registry)
+        except InvalidArgument:  # said when it would start; nobody is asked about it
+            self._board.clear(run)
+            return True
+        assert tool is not None
+        ask = partial(self._asker.ask, run=run, tool=tool, arguments=arguments)
+        return self._begin(f"{_ASKS}{run.call.call_id}", ask, self.options.ending_s)
 
     def _settle_apart(self, run: Run, outcome: ToolOutcome) -> None:
         """Stage `outcome` of a call that has no run, in a child of its own: the store may take its time."""
-        # The program stops: the call's state stays as the store has it. Or it is being settled already.
-        with suppress(ActorStopped, NameTaken):
-            self._runs.start_nowait(
-                ChildSpec(
-                    id=f"settle {run.call.call_id}",
-                    start=partial(self._settle_run, run=run, outcome=outcome),
-                    restart=Restart.TEMPORARY,
-                    shutdown_s=self.options.ending_s,
-                )
-            )
+        # When none begins, the program stops: the call's state stays as the store has it. Or it is being settled.
+        settle = partial(self._settle_run, run=run, outcome=outcome)
+        self._begin(f"settle {run.call.call_id}", settle, self.options.ending_s)
+
+    def _lose_apart(self, run: Run) -> None:
+        """Record that a job has no run any more."""
+        self._begin(f"end {run.call.call_id}", partial(self._lose_job, run=run), self.options.ending_s)
+
+    def _begin(self, id: str, start: Callable[[Cell[Any]], Awaitable[None]], shutdown_s: float) -> bool:
+        """Start a child. False: the program stops, or one of this name is about to end."""
+        spec = ChildSpec(id=id, start=start, restart=Restart.TEMPORARY, shutdown_s=shutdown_s)
+        try:
+            self._runs.start_nowait(spec)
+        except (ActorStopped, NameTaken):
+            return False
+        return True
+
+    async def _lose_job(self, cell: Cell[Any], *, run: Run) -> None:
+        cell.started()
+        await self._jobs.lose(run)
 
     async def _settle_run(self, cell: Cell[Any], *, run: Run, outcome: ToolOutcome) -> None:
         cell.started()
@@ -238,16 +287,19 @@ class Tools:
             nursery.cancel_scope.cancel()
 
     async def _end_after_grace(self, cell: Cell[Any], run: Run) -> None:
+        """Started calls go on for the grace, jobs for as long as there are such calls (C7)."""
         await cell.stopping.wait()
-        await trio.sleep(self.options.shutdown_grace_s)
+        with trio.move_on_after(self.options.shutdown_grace_s):
+            while run.job is None or any(other.taken for other in self._board.runs()):
+                await self._over_now.wait()
         run.end(Ending.SHUTDOWN)
 
     async def _carry_out(self, cell: Cell[Any], run: Run) -> None:
         tool = self.registry.find(run.call.name)
         try:
-            arguments = self._arguments(tool, run.call)
+            arguments = bound(run.call, tool, self.registry)
         except InvalidArgument as problem:
-            await self._settle(run, ToolOutcome(outcome=Outcome.ERROR, content=str(problem), metadata=_INVALID), 0.0)
+            await self._settle(run, verdicts.invalid(str(problem)), 0.0)
             return
         assert tool is not None
         if not await self._may_start(cell, run):
@@ -261,26 +313,26 @@ class Tools:
             run,
             report_process=partial(self._report_process, run),
             on_thread_return=partial(self._hear_thread, run),
+            become_job=partial(self._become_job, run, began),
         )
+        if run.job is not None:
+            await self._jobs.end(run, await self._presentable(run, execution.outcome))
+            return
         if execution.left_thread:
             self._left[run.call.call_id] = tool.name
         await self._settle(run, execution.outcome, self.clock.monotonic() - began)
 
-    def _arguments(self, tool: Tool | None, call: ToolCall) -> dict[str, Any]:
-        if tool is None:
-            known = ", ".join(self.registry.names()) or "none"
-            raise InvalidArgument(f"there is no tool {call.name!r}; known are: {known}")
-        if call.invalid is not None:
-            raise InvalidArgument(f"the arguments of {call.name} could not be read: {call.invalid}")
-        try:
-            return tool.signature.bind(call.arguments)
-        except InvalidArgument as problem:
-            raise InvalidArgument(f"{call.name} was not run: {problem}") from problem
+    async def _become_job(self, run: Run, began: float, said: ToolOutcome, is_asked: bool) -> str | None:
+        ready = await self._presentable(run, said)
+        refusal = await self._jobs.begin(run, ready, self.clock.monotonic() - began, is_asked=is_asked)
+        if refusal is None:
+            self._over(run)
+        return refusal
 
     async def _may_start(self, cell: Cell[Any], run: Run) -> bool:
         """Record the start. A refusal after a fault may be the answer to our own first try: then it has to settle."""
         faults = 0
-        for delay_s in _delays():
+        for delay_s in delays():
             if cell.stopping.is_set():
                 return False
             try:
@@ -291,28 +343,32 @@ class Tools:
                 faults += 1
                 await trio.sleep(delay_s)
         if faults:
-            await self._settle(run, _NOT_RECORDED, 0.0)
+            await self._settle(run, verdicts.NOT_RECORDED, 0.0)
         return False
 
     async def _report_process(self, run: Run, pid: int, process_start: float | None) -> None:
-        await _until_it_stands(partial(self.journal.process, run.call.call_id, pid, process_start))
+        await until_it_stands(partial(self.journal.process, run.call.call_id, pid, process_start))
 
     async def _settle(self, run: Run, outcome: ToolOutcome, duration_s: float) -> None:
         """Stage the outcome, then tell and let the slot go. Who was first does not matter here: the call is settled."""
-        call_id = run.call.call_id
-        options = self.options
-        ready = await presentable(
-            outcome, mask=options.mask, chars=options.output_chars, workspace=run.workspace, call_id=call_id
-        )
-        await _until_it_stands(
+        call_id, ready = run.call.call_id, await self._presentable(run, outcome)
+        await until_it_stands(
             partial(self.journal.stage, call_id, ready.outcome, ready.content, max(0.0, duration_s), ready.metadata)
         )
         run.state = CallState.SETTLED
         self._board.tell(run.call.session_id, Settled(call_id=call_id, outcome=outcome.outcome))
         self._over(run)
 
+    async def _presentable(self, run: Run, outcome: ToolOutcome) -> ToolOutcome:
+        options, workspace = self.options, run.workspace
+        return await presentable(
+            outcome, mask=options.mask, chars=options.output_chars, workspace=workspace, call_id=run.call.call_id
+        )
+
     def _over(self, run: Run) -> None:
         self._board.finish(run, keeps_slot=run.call.call_id in self._left)
+        self._over_now.set()
+        self._over_now = trio.Event()
         self._advance()
 
     def _hear_thread(self, run: Run) -> None:
@@ -324,41 +380,15 @@ class Tools:
 
     def _hear_exit(self, exit: ChildExit) -> None:
         """A run that ended without settling its call crashed, or was cancelled after its grace."""
-        run = self._board.find(exit.id)
-        if run is not None and run.taken:
+        run = self._board.find(exit.id.removeprefix(_ASKS))
+        if exit.id.startswith(_ASKS):
+            if exit.error is not None and run is not None and self._board.withdraw(run.call.call_id) is not None:
+                self._settle_apart(run, verdicts.NOT_ASKED)
+        elif (job := self._jobs.find(exit.id)) is not None:
+            self._lose_apart(job)
+        elif run is not None and run.taken:
             if exit.error is None:
                 self._board.finish(run)
             else:
-                self._settle_apart(run, _LOST)
+                self._settle_apart(run, verdicts.LOST)
         self._advance()
-
-
-_INVALID: Final[Mapping[str, Any]] = {"reason": "invalid"}
-_WITHDRAWN: Final = ToolOutcome(
-    outcome=Outcome.INTERRUPTED, content="[not run: withdrawn before it started]", metadata={"reason": "withdrawn"}
-)
-_LOST: Final = ToolOutcome(
-    outcome=Outcome.UNKNOWN, content="[its run was lost; what it did is unknown]", metadata={"reason": "lost"}
-)
-_NOT_RECORDED: Final = ToolOutcome(
-    outcome=Outcome.INTERRUPTED, content="[not run: its start could not be recorded]", metadata={"reason": "store"}
-)
-
-
-def _delays() -> Iterator[float]:
-    """Seconds between tries, without an end."""
-    delay_s = _FIRST_DELAY_S
-    while True:
-        yield delay_s
-        delay_s = min(2 * delay_s, _LONGEST_DELAY_S)
-
-
-async def _until_it_stands(record: Callable[[], Awaitable[object]]) -> None:
-    """Call `record`, safe to repeat, until the journal takes it."""
-    for delay_s in _delays():
-        try:
-            await record()
-        except Fault:
-            await trio.sleep(delay_s)
-        else:
-            return

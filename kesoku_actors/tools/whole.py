@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -19,18 +19,17 @@ from attrs import evolve
 from kesoku_actors.protocol import ATTACHMENTS, AttachmentState, InvalidMessage, attachments_in
 from kesoku_actors.tools.output import harmless, head_and_tail
 from kesoku_actors.tools.port import ToolOutcome
+from kesoku_actors.tools.spool import FOLDER, Mask, open_new
 
-FOLDER: Final = "output"
-"""In the session's folder."""
 WHOLE_CHARS: Final = 1_000_000
 """Of a text longer than this the middle is not even kept in the file."""
-
-Mask = Callable[[str], str]
 
 
 async def presentable(outcome: ToolOutcome, *, mask: Mask, chars: int, workspace: Path, call_id: str) -> ToolOutcome:
     """Return `outcome` as it may be staged; of a content longer than `chars` head and tail, and the file's name."""
     metadata = {key: _masked(value, mask) for key, value in outcome.metadata.items()}
+    if outcome.output_file is not None:
+        metadata["output_file"] = outcome.output_file
     outcome = _with_sound_attachments(evolve(outcome, metadata=metadata))
     if len(outcome.content) <= chars:
         content = mask(harmless(outcome.content))
@@ -58,12 +57,14 @@ def _shortened(outcome: ToolOutcome, mask: Mask, chars: int, workspace: Path, ca
     whole = mask(harmless(head_and_tail(outcome.content, WHOLE_CHARS)))
     if len(whole) <= chars:
         return evolve(outcome, content=whole)
-    file = f"{FOLDER}/{call_id}.txt"
-    try:
-        _write(workspace, f"{call_id}.txt", whole)
-    except OSError as problem:
-        note = f"left out; they could not be kept in a file: {os.strerror(problem.errno or 0)}"
-        return evolve(outcome, content=head_and_tail(whole, chars, note))
+    file = outcome.output_file
+    if file is None:
+        file = f"{FOLDER}/{call_id}.txt"
+        try:
+            _write(workspace, f"{call_id}.txt", whole)
+        except OSError as problem:
+            note = f"left out; they could not be kept in a file: {os.strerror(problem.errno or 0)}"
+            return evolve(outcome, content=head_and_tail(whole, chars, note))
     content = head_and_tail(whole, chars, f"left out; the whole is in {file}")
     return evolve(outcome, content=content, metadata={**outcome.metadata, "output_file": file})
 
@@ -78,20 +79,7 @@ async def keep_whole(workspace: Path, file: str, text: str) -> None:
 
 
 def _write(workspace: Path, name: str, text: str) -> None:
-    beneath = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    top = os.open(workspace, beneath)
-    try:
-        if FOLDER not in os.listdir(top):
-            os.mkdir(FOLDER, 0o700, dir_fd=top)
-        folder = os.open(FOLDER, beneath, dir_fd=top)
-    finally:
-        os.close(top)
-    try:
-        new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        file = os.open(name, new, 0o600, dir_fd=folder)
-    finally:
-        os.close(folder)
-    with os.fdopen(file, "w", encoding="utf-8", errors="replace") as stream:
+    with os.fdopen(open_new(workspace, name), "w", encoding="utf-8", errors="replace") as stream:
         stream.write(text)
 
 

@@ -64,20 +64,9 @@ def test_the_placeholders_of_the_sample_count_as_not_set_and_one_warning_names_t
     assert "discord.bot_token (line 24)" in warning
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ('[tools]\napprove = "risky"\n', "config.toml:2: tools.approve: must be 'never': "),
-        ('[tools]\n\napprove = "always"\n', "config.toml:3: tools.approve: must be 'never': "),
-        (
-            '[[discord.channels]]\nchannels = ["1"]\napprove = "risky"\n',
-            "config.toml:3: discord.channels[1].approve: must be 'never': ",
-        ),
-    ],
-)
-def test_what_promises_protection_that_is_not_there_is_refused(refuse: Refuse, text: str, told: str) -> None:
-    [problem] = refuse(text)
-    assert problem.startswith(told)
+def test_a_rule_of_approval_is_never_risky_or_always(refuse: Refuse) -> None:
+    [problem] = refuse('[tools]\napprove = "risky"\n[tools.rules]\nread_file = "sometimes"\n')
+    assert problem.startswith("config.toml:4: tools.rules.read_file: 'sometimes' is not one of")
 
 
 def test_what_is_asked_for_in_vain_is_told_with_its_line(tmp_path: Path) -> None:

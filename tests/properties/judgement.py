@@ -52,6 +52,11 @@ def check_effect(before: State, after: State, effect: v.Effect) -> None:
         case v.WithdrawTools(call_ids=calls):
             assert _interrupted(session, known, turn) or turn.stale, "I3: calls withdrawn for no reason"
             assert all(turn.calls[call] in (CallState.COMMITTED, CallState.WAITING) for call in calls), "I3: started"
+        case v.HoldBudget(root_id=root) | v.ResumeBudget(root_id=root):
+            assert root == turn.root_id, "B4: the clock of another turn"
+        case v.EndJobs(root_id=root):
+            assert any(turn.root_id in stop.covers for stop in session.stops), "I7: jobs ended that nobody stopped"
+            assert root == turn.root_id
         case v.EndTools(call_ids=calls):
             forced = any(stop.forced and turn.root_id in stop.covers for stop in session.stops)
             assert forced or turn.stale, "I3: running calls ended although nobody forced it"
@@ -74,6 +79,8 @@ def check_batch(before: State, after: State) -> None:
     started = {call for call, each in states.items() if each is CallState.STARTED}
     assert set(states.values()) != {CallState.SETTLED}, "O3: a settled batch is not published"
     assert not (session.shutdown and not started), "C7: nothing runs and the turn is not returned"
+    going_on = {CallState.STARTED, CallState.COMMITTED} & set(states.values())
+    assert phase.turn.is_held is not bool(going_on), "B4: a person's time is the turn's, or the other way round"
     if forced or phase.turn.stale:
         assert started <= phase.ended, "I7: forced, and its calls run on"
     if (_interrupted(session, _known(session), phase.turn) or phase.turn.stale) and not session.shutdown:

@@ -72,6 +72,8 @@ class Worker:
     replies: list[v.Event] = field(factory=list)
     """Answers of the store that are on their way: older than what is in the inbox."""
     budget: str | None = None
+    held: str | None = None
+    """The turn whose clock stands still."""
     registered: bool = False
     streamed: str = ""
     """What the last inference streamed before it was aborted or failed: kept if the turn ends by that (I2, B4)."""
@@ -212,7 +214,7 @@ class World:
                     case _:
                         pass
         for call, state in self.tools.items():
-            out += [("deny", call)] if state == "waiting" else []
+            out += [("deny", call), ("expire", call)] if state == "waiting" else []
             out += [("tool-end", call, how) for how in ("error", "background")] if state == "running" else []
         return out + ([("crash", "lost"), ("crash", "applied")] if self.lives else [])
 
@@ -272,7 +274,15 @@ class World:
                 self.shown[session] = now, root
             case v.SetBudget(root_id=root, seconds=seconds):
                 assert seconds > 0
-                worker.budget = root
+                worker.budget, worker.held = root, None
+            case v.HoldBudget(root_id=root):
+                assert worker.budget in (None, root), "B4: another turn's clock is held"
+                worker.held, worker.budget = worker.budget, None
+            case v.ResumeBudget(root_id=root):
+                assert worker.held in (None, root), "B4: another turn's clock goes on"
+                worker.budget, worker.held = worker.held, None
+            case v.EndJobs(root_id=root):
+                self._end_jobs(root)
             case v.StartTools(call_ids=calls):
                 for call in calls:
                     self.tools.setdefault(call, "queued")
@@ -356,6 +366,9 @@ class World:
         self.do_stop(session, Reason.CLEARED)
 
     def do_wipe(self, session: str) -> None:
+        for call in list(self.store.calls.values()):  # a clear ends the jobs of its session first (M7)
+            if self.store.rows[call.id].session == session:
+                self.store.end_job(call.id, wakes=False)
         self.tools = {call: state for call, state in self.tools.items() if self.store.rows[call].session != session}
         self.store.wipe(session)
 
@@ -563,6 +576,9 @@ class World:
     def do_deny(self, name: str) -> None:
         self._settle(name, "error")
 
+    def do_expire(self, name: str) -> None:
+        self._settle(name, "error")
+
     def do_tool_end(self, name: str, outcome: str) -> None:
         self._settle(name, outcome)
 
@@ -586,6 +602,11 @@ class World:
             if self.tools.get(name) == "running":
                 self.forced.add(name)
                 self._settle(name, "interrupted")
+
+    def _end_jobs(self, root: str) -> None:
+        for call in list(self.store.calls.values()):
+            if call.root == root:
+                self.store.end_job(call.id, wakes=False)
 
     def do_job_end(self, name: str) -> None:
         self.store.end_job(name, wakes=True)

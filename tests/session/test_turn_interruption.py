@@ -319,7 +319,7 @@ def test_a_stop_waits_for_the_calls_that_run() -> None:
 def test_a_forced_stop_ends_the_calls_that_run() -> None:
     session = working("c1").stop("m1").stop("m1", forced=True)
     assert session.the(v.EndTools).call_ids == ("c1",)
-    assert not session.hear(v.ForceRequested()).effects
+    assert session.hear(v.ForceRequested()).effects == (v.EndJobs("m1"),)
     session.hear(v.ToolSettled("c1", Outcome.INTERRUPTED)).stand()
     assert ends(session.commit) == {"m1": (Status.INTERRUPTED, Reason.FORCED)}
 
@@ -366,3 +366,14 @@ def test_who_comes_after_what_a_stop_covers_was_not_queued_behind_a_turn() -> No
     claim = Session(person(1), person(2), stops=(stop,)).stand().commit.claim
     assert claim is not None
     assert (claim.message_id, claim.reason) == ("m2", Reason.FRESH)
+
+
+def test_force_ends_the_jobs_of_a_stopped_turn_also_while_its_end_is_stored() -> None:
+    session = working("c1", mode=BusyMode.QUEUE).stop("m1").hear(v.ToolSettled("c1", Outcome.BACKGROUND))
+    assert session.commit.results is ResultMode.PUBLISH
+    assert session.hear(v.ForceRequested()).effects == (v.EndJobs("m1"),)
+
+
+def test_force_of_another_message_ends_no_job_of_the_turn() -> None:
+    session = working("c1", mode=BusyMode.QUEUE).hear(v.PersonSpoke(person(2))).stop("m2")
+    assert not session.hear(v.ForceRequested()).effects

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kesoku_actors.protocol import (
+    Activity,
     BusyMode,
     CallState,
     Outcome,
@@ -120,6 +121,30 @@ def test_a_resumed_turn_with_little_time_left_goes_on() -> None:
     assert session.stand().the(v.SetBudget).seconds == 0.5
     session.think().say(reply("", call())).stand("c1").hear(v.ToolSettled("c1", Outcome.OK)).stand()
     assert session.has(v.BuildPrompt)
+
+
+def test_the_clock_stands_still_while_all_that_is_open_waits_for_a_person() -> None:
+    session = thinking().say(reply("", call(id="a"), call(id="b"))).stand("c1", "c2")
+    assert not session.hear(v.ToolWaiting("c1"), v.ToolStarted("c2")).has(v.HoldBudget), "something still runs"
+    assert session.hear(v.ToolSettled("c2", Outcome.OK)).the(v.HoldBudget) == v.HoldBudget("m1")
+    assert session.the(v.Notify).activity is Activity.ASKING
+    assert session.hear(v.ToolStarted("c1")).the(v.ResumeBudget) == v.ResumeBudget("m1")
+    assert session.the(v.Notify).activity is Activity.TOOLS
+
+
+def test_a_denied_call_lets_the_clock_go_on() -> None:
+    session = thinking().say(reply("", call())).stand("c1").hear(v.ToolWaiting("c1"))
+    assert session.has(v.HoldBudget)
+    session.hear(v.ToolSettled("c1", Outcome.ERROR))
+    assert session.has(v.ResumeBudget)
+    assert session.commit.results is ResultMode.PUBLISH
+
+
+def test_a_resumed_turn_that_waits_for_a_person_has_its_clock_held() -> None:
+    session = Session(returned=("m1",)).stand("c1", state=CallState.WAITING)
+    kinds = [type(each) for each in session.effects]
+    assert kinds.index(v.SetBudget) < kinds.index(v.HoldBudget)
+    assert session.the(v.StartTools).call_ids == ("c1",)
 
 
 def test_while_a_turn_runs_its_clock_counts_and_not_the_sum_of_what_ran_side_by_side() -> None:

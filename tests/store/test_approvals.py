@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kesoku_actors.protocol import CallState, Outcome, Reason
+from kesoku_actors.protocol import CallState, Outcome, Reason, Standing
 from kesoku_actors.store import (
     AnswerApproval,
     BeginEpoch,
@@ -14,7 +14,6 @@ from kesoku_actors.store import (
     CloseSession,
     ResultMode,
     StageOutcome,
-    Standing,
     WipeSession,
 )
 from tests.store.home import Home, cut, living, made_by_an_earlier_program, take

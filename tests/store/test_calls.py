@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kesoku_actors.protocol import CallState, Outcome, Reason
+from kesoku_actors.protocol import CallState, Outcome, Reason, Standing
 from kesoku_actors.store import (
     AnswerApproval,
     ApprovalAnswer,
@@ -15,7 +15,6 @@ from kesoku_actors.store import (
     OpenCall,
     ResultMode,
     StageOutcome,
-    Standing,
 )
 from tests.store.home import Home, cut, living
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kesoku_actors.protocol import JobEnding, JobState, Message, Outcome, Reason, Role, Stop
+from kesoku_actors.protocol import JobBegun, JobEnding, JobState, Message, Outcome, Reason, Role, Stop, TooManyJobs
 from kesoku_actors.store import (
     BeginEpoch,
     BeginJob,
@@ -14,12 +14,10 @@ from kesoku_actors.store import (
     CallStarted,
     CloseSession,
     EndJob,
-    JobBegun,
     RequestForce,
     ResultMode,
     StageOutcome,
     StopOutcome,
-    TooManyJobs,
     WipeSession,
     WorkerKey,
 )

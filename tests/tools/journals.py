@@ -12,9 +12,18 @@ from attrs import define, field, frozen
 
 from kesoku_actors.actors import SupervisorSpec, run_system
 from kesoku_actors.clock import Clock
-from kesoku_actors.protocol import CallState, Outcome
+from kesoku_actors.protocol import (
+    CallState,
+    Job,
+    JobBegun,
+    JobEnding,
+    JobState,
+    Outcome,
+    Standing,
+    TooManyJobs,
+)
 from kesoku_actors.store.port import StoreBusy
-from kesoku_actors.tools import ToolCall, ToolEvent, ToolOptions, ToolRegistry, Tools
+from kesoku_actors.tools import NewJob, ToolCall, ToolEvent, ToolOptions, ToolRegistry, Tools
 
 
 @frozen(kw_only=True)
@@ -36,6 +45,11 @@ class MemoryJournal:
     """What became durable, in order."""
     away: bool = False
     delay_s: float = 0.0
+    approved: set[str] = field(factory=set)
+    expires: dict[str, float] = field(factory=dict)
+    asked: dict[str, tuple[str, ...] | None] = field(factory=dict)
+    begun: dict[str, NewJob] = field(factory=dict)
+    over: dict[str, tuple[JobEnding, str, str]] = field(factory=dict)
     loses_replies: int = 0
     """How many of the next replies get lost after the fact is durable."""
     _recorded: trio.Event = field(factory=trio.Event, init=False)
@@ -46,6 +60,12 @@ class MemoryJournal:
             while call_id not in self.processes:
                 await self._recorded.wait()
         return self.processes[call_id][0]
+
+    async def end_of(self, *call_ids: str) -> None:
+        """Wait until the end of these jobs is recorded."""
+        with trio.fail_after(100_000):
+            while not set(call_ids) <= self.over.keys():
+                await self._recorded.wait()
 
     async def _reach(self) -> None:
         await trio.sleep(self.delay_s)
@@ -66,10 +86,85 @@ class MemoryJournal:
         self.facts.append(f"started {call_id}")
         return self._reply(True)
 
-    async def waiting(self, call_id: str, expires: float) -> bool:
+    async def waiting(self, call_id: str, expires: float | None, parts: tuple[str, ...] | None) -> Standing:
         await self._reach()
-        self.states[call_id] = CallState.WAITING
+        state = self.states.get(call_id, CallState.COMMITTED)
+        if state is CallState.COMMITTED and call_id not in self.approved and expires is not None:
+            state = self.states[call_id] = CallState.WAITING
+            self.expires[call_id] = expires
+            self.asked[call_id] = parts
+            self.facts.append(f"waiting {call_id}")
+        self._reply(True)
+        settled = self.staged.get(call_id)
+        return Standing(
+            state=state,
+            is_approved=state is CallState.COMMITTED and call_id in self.approved,
+            expires=self.expires.get(call_id),
+            outcome=settled.outcome if settled else None,
+        )
+
+    async def expired(self, call_id: str) -> bool:
+        await self._reach()
+        if self.states.get(call_id) is not CallState.WAITING:
+            return self._reply(False)
+        self._settle(call_id, Staged(outcome=Outcome.ERROR, content="", duration_s=0.0, metadata={"reason": "expired"}))
         return self._reply(True)
+
+    def answer(self, call_id: str, *, approved: bool) -> None:
+        """A person says yes or no."""
+        assert self.states[call_id] is CallState.WAITING
+        self.facts.append(f"{'approved' if approved else 'denied'} {call_id}")
+        if approved:
+            self.approved.add(call_id)
+            self.states[call_id] = CallState.COMMITTED
+        else:
+            denied = Staged(outcome=Outcome.ERROR, content="", duration_s=0.0, metadata={"reason": "denied"})
+            self._settle(call_id, denied)
+
+    async def begin_job(self, call_id: str, job: NewJob) -> JobBegun | TooManyJobs | None:
+        await self._reach()
+        if call_id not in self.begun:
+            if call_id in self.staged:
+                return None
+            running = [each for each in self.begun if each not in self.over]
+            if len(running) >= job.max_jobs:
+                return TooManyJobs(max_jobs=job.max_jobs)
+            self.begun[call_id] = job
+            content = f"job{len(self.begun)}".join(job.content)
+            staged = Staged(
+                outcome=Outcome.BACKGROUND, content=content, duration_s=job.duration_s, metadata=job.metadata
+            )
+            self._settle(call_id, staged)
+        self._reply(True)
+        return JobBegun(number=list(self.begun).index(call_id) + 1)
+
+    async def end_job(self, call_id: str, ending: JobEnding, detail: str, notice: str) -> bool:
+        await self._reach()
+        if call_id in self.over:
+            return self._reply(False)
+        self.over[call_id] = (ending, detail, notice)
+        self.facts.append(f"over {call_id} {ending}")
+        self._recorded.set()
+        self._recorded = trio.Event()
+        return self._reply(True)
+
+    async def jobs(self, session_id: str) -> tuple[Job, ...]:
+        await self._reach()
+        return tuple(
+            Job(
+                number=number,
+                session_id=session_id,
+                call_id=call_id,
+                title=job.title,
+                state=JobState.TOLD if call_id in self.over else JobState.RUNNING,
+                began=0.0,
+                ended=1.0 if call_id in self.over else None,
+                ending=self.over[call_id][0] if call_id in self.over else None,
+                detail=self.over[call_id][1] if call_id in self.over else "",
+                output_file=job.output_file,
+            )
+            for number, (call_id, job) in enumerate(self.begun.items(), start=1)
+        )
 
     async def process(self, call_id: str, pid: int, process_start: float | None) -> None:
         await self._reach()
@@ -84,10 +179,14 @@ class MemoryJournal:
         await self._reach()
         if call_id in self.staged:
             return self._reply(False)
-        self.states[call_id] = CallState.SETTLED
-        self.staged[call_id] = Staged(outcome=outcome, content=content, duration_s=duration_s, metadata=metadata)
-        self.facts.append(f"staged {call_id} {outcome}")
+        staged = Staged(outcome=outcome, content=content, duration_s=duration_s, metadata=metadata)
+        self._settle(call_id, staged)
         return self._reply(True)
+
+    def _settle(self, call_id: str, staged: Staged) -> None:
+        self.states[call_id] = CallState.SETTLED
+        self.staged[call_id] = staged
+        self.facts.append(f"staged {call_id} {staged.outcome}")
 
 
 @define(kw_only=True)

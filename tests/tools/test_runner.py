@@ -117,7 +117,7 @@ async def test_force_ends_what_runs_as_interrupted(autojump_clock):
 
 async def test_force_keeps_what_the_tool_had_to_say_so_far(autojump_clock):
     async def chatty(context: ToolContext) -> str:
-        context.keep(ToolOutcome(outcome=Outcome.OK, content="half of it"))
+        context.watch(lambda: ToolOutcome(outcome=Outcome.OK, content="half of it"))
         await trio.sleep_forever()
         return "all of it"
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from attrs import field, frozen
 
-from kesoku_actors.app.sections.rules import SHORT, ModuleName, Pattern, Seconds, Text, VariableName, between
+from kesoku_actors.app.sections.rules import SHORT, Few, ModuleName, Pattern, Seconds, Text, VariableName, between
 
 Approve = Literal["never", "risky", "always"]
 
@@ -26,6 +26,12 @@ class ToolSettings:
     """Folders they may only read; those of skills are among them."""
     approve: Approve = "never"
     """Which calls wait for a person's yes (T7)."""
+    rules: dict[str, Approve] = field(factory=dict)
+    """The same for single tools, by name: stands above `approve`, also above that of a channel."""
+    approve_within_s: Seconds = 3_600.0
+    """How long a call waits for that yes."""
+    max_jobs: Few = 8
+    """Commands that may run in the background of one session (I8)."""
 
 
 @frozen(kw_only=True)

@@ -1,6 +1,7 @@
 """The shell: one tool, `run_shell_command`, behind a policy.
 
 * `tool`: the tool itself
+* `asking`: what a person is asked about a command; pure
 * `policy` `patterns`: what may run; pure
 * `words`: the words of one plain command, for an allowlist; pure
 * `readings`: every command that a script runs, from `grammar` `expansion` `scope` `feeding` `loose` (what its text
@@ -20,7 +21,7 @@ from kesoku_actors.tools.shell.privacy import hide_environment
 from kesoku_actors.tools.shell.sandbox import Sandbox
 from kesoku_actors.tools.shell.sandbox_trial import NoSandbox, find_sandbox
 from kesoku_actors.tools.shell.survivors import DeadCall, Survivors, end_survivors
-from kesoku_actors.tools.shell.tool import ShellOptions, clean_environment, shell_tool
+from kesoku_actors.tools.shell.tool import ShellOptions, add_shell_tool, clean_environment, shell_tool
 
 __all__ = [
     "DEFAULT_PATH",
@@ -33,6 +34,7 @@ __all__ = [
     "ShellOptions",
     "ShellPolicy",
     "Survivors",
+    "add_shell_tool",
     "clean_environment",
     "end_survivors",
     "find_sandbox",

@@ -4,7 +4,7 @@
 * The call is over when the command's own process is: a child left in the background holds nothing, and is named.
 * Cancelled, it ends whole before the cancellation goes on: TERM to its group and to whoever left it, a grace, KILL.
   What even that does not end (another user's, or stuck in the kernel) is named, and waited for no longer.
-* Reading keeps the head and the tail of the output and throws the rest away, so memory stays flat.
+* Reading keeps the head and the tail of the output in memory, which stays flat, and hands all of it to a file.
 """
 
 from __future__ import annotations
@@ -24,9 +24,12 @@ from kesoku_actors.tools.output import Capture
 from kesoku_actors.tools.shell import process_table
 from kesoku_actors.tools.shell.ending import END_GRACE_S, end_all, living, send
 from kesoku_actors.tools.shell.process_table import Family, Process
+from kesoku_actors.tools.spool import Spool
 
 _CHUNK: Final = 64 * 1024
 _DRAIN_CHUNKS: Final = 64
+_LOOKS_S: Final = (0.005, 0.02, 0.05)
+"""Pauses before looking again whether something lives on: a sandbox takes its processes along, but not at once."""
 
 
 @frozen(kw_only=True)
@@ -46,6 +49,8 @@ class Record:
     """What is known of a command so far; its caller's, who reads it also when the run was cancelled."""
 
     output: Capture
+    spool: Spool
+    """Takes all of the output."""
     living: tuple[Process, ...] = ()
     """Processes of its own that live on behind its end."""
 
@@ -91,7 +96,7 @@ async def run(command: Command, record: Record, announce: Announce, spawn: Spawn
     try:
         async with trio.open_nursery() as nursery:
             reading = trio.CancelScope()
-            nursery.start_soon(_read, output, record.output, reading)
+            nursery.start_soon(_read, output, record, reading)
             await announce(process.pid, process_table.start_time(process.pid))
             await process.wait()
             reading.cancel()
@@ -100,12 +105,23 @@ async def run(command: Command, record: Record, announce: Announce, spawn: Spawn
             if process.returncode is None:
                 record.living = await _end(process, family, command.end_grace_s)
             else:
-                record.living = await living(family)
-            _drain(output, record.output)
+                record.living = await _staying(family)
+            rest = _drain(output, record.output)
             await output.aclose()
+            await trio.to_thread.run_sync(_finish, record.spool, rest)
     status = process.returncode
     assert status is not None
     return Ended(exit_status=status if status >= 0 else None, signal=-status if status < 0 else None)
+
+
+async def _staying(family: Family) -> tuple[Process, ...]:
+    """Return what lives on behind a command that has ended; what the kernel is just ending with it does not count."""
+    found = await living(family)
+    for pause_s in _LOOKS_S if found else ():
+        await trio.sleep(pause_s)
+        if not (found := await living(family)):
+            break
+    return found
 
 
 async def _end(process: trio.Process, family: Family, grace_s: float) -> tuple[Process, ...]:
@@ -124,24 +140,35 @@ async def _end(process: trio.Process, family: Family, grace_s: float) -> tuple[P
     return left
 
 
-async def _read(output: trio.abc.ReceiveStream, capture: Capture, scope: trio.CancelScope) -> None:
+async def _read(output: trio.abc.ReceiveStream, record: Record, scope: trio.CancelScope) -> None:
     with scope:
         while data := await output.receive_some(_CHUNK):
-            capture.feed(bytes(data))
+            data = bytes(data)
+            record.output.feed(data)
+            with trio.CancelScope(shield=True):  # what was taken out of the pipe stands nowhere else
+                await trio.to_thread.run_sync(record.spool.feed, data)
 
 
-def _drain(output: trio.abc.ReceiveStream, capture: Capture) -> None:
+def _drain(output: trio.abc.ReceiveStream, capture: Capture) -> bytes:
     """Take what the command wrote before it ended; the pipe may be held open by a child that lives on."""
+    rest = bytearray()
     descriptor = getattr(output, "fileno", None)
     if descriptor is None:
-        return
+        return b""
     for _ in range(_DRAIN_CHUNKS):
         try:
             data = os.read(descriptor(), _CHUNK)
         except OSError as problem:
             if problem.errno in (errno.EAGAIN, errno.EWOULDBLOCK, errno.EBADF):
-                return
+                break
             raise
         if not data:
-            return
+            break
         capture.feed(data)
+        rest += data
+    return bytes(rest)
+
+
+def _finish(spool: Spool, rest: bytes) -> None:
+    spool.feed(rest)
+    spool.close()

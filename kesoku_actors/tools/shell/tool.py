@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,13 +14,16 @@ from attrs import evolve, field, frozen
 from kesoku_actors.protocol import Outcome
 from kesoku_actors.tools.output import BYTES_KEPT, Capture
 from kesoku_actors.tools.port import ToolContext, ToolOutcome
+from kesoku_actors.tools.registry import Asking, ToolRegistry
 from kesoku_actors.tools.shell import process
+from kesoku_actors.tools.shell.asking import asking_about, refusal
 from kesoku_actors.tools.shell.ending import END_GRACE_S
 from kesoku_actors.tools.shell.limits import Limits
 from kesoku_actors.tools.shell.policy import DEFAULT_PATH, Refused, ShellPolicy, judge
 from kesoku_actors.tools.shell.process_table import CALL_VARIABLE, marked
 from kesoku_actors.tools.shell.sandbox import Sandbox, environment_inside
 from kesoku_actors.tools.shell.steady import SteadySpawn
+from kesoku_actors.tools.spool import Spool
 
 PASSED_ON: Final = ("HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
 """Variables of ours that a command gets to see, beside PATH and TERM (S14)."""
@@ -56,42 +60,56 @@ def clean_environment(ours: Mapping[str, str], extra: Mapping[str, str] | None =
     }
 
 
+def add_shell_tool(registry: ToolRegistry, options: ShellOptions, *, owner: str) -> None:
+    """Register the tool with all that is known of it: it is risky, and a long command becomes a job (T7, I8)."""
+    policy = evolve(options.policy, sandboxed=options.sandbox is not None)
+
+    async def preview(arguments: Mapping[str, Any]) -> Asking | ToolOutcome:
+        return await trio.to_thread.run_sync(asking_about, policy, arguments)
+
+    registry.add(shell_tool(options), owner=owner, risky=True, becomes_job=True, preview=preview)
+
+
 def shell_tool(options: ShellOptions, spawn: process.Spawn | None = None) -> Callable[..., Any]:
     """Return the tool, to be registered."""
     policy = evolve(options.policy, sandboxed=options.sandbox is not None)
     start: process.Spawn = spawn or (process.spawn if options.sandbox is None else SteadySpawn())
 
-    async def run_shell_command(command: str, context: ToolContext) -> ToolOutcome:
+    async def run_shell_command(command: str, context: ToolContext, background: bool = False) -> ToolOutcome:
         """Run a command and return what it printed and how it ended.
 
-        It runs in the session's folder, without input. A command that takes too long is ended.
+        It runs in the session's folder, without input. A command that takes long goes on in the background as a job.
 
         Args:
             command: The command line.
+            background: Whether it goes on in the background at once, for a server or a long build.
         """
         # In a thread: a long command against many patterns takes a while.
         verdict = await trio.to_thread.run_sync(judge, policy, command)
         if isinstance(verdict, Refused):
-            return ToolOutcome(
-                outcome=Outcome.ERROR, content=f"[refused: {verdict.reason}]", metadata={"reason": "refused"}
-            )
-        record = process.Record(output=Capture(options.bytes_kept))
+            return refusal(verdict)
+        spool = Spool(context.workspace, f"{context.call_id}.txt", context.mask)
+        record = process.Record(output=Capture(options.bytes_kept), spool=spool)
+        context.watch(partial(_so_far, record))
         what = _placed(options, verdict.argv, context)
         began = trio.current_time()
         try:
-            ended = await process.run(what, record, context.report_process, start)
+            ended = await process.run(what, record, partial(_announce, context, background), start)
         except OSError as problem:
             return ToolOutcome(
                 outcome=Outcome.ERROR,
                 content=f"[not run: {os.strerror(problem.errno or 0)}: {problem.filename or verdict.argv[0]}]",
                 metadata={"reason": "not_run"},
             )
-        except BaseException:  # a cancellation, alone or in a group
-            context.keep(_kept(record))
-            raise
         return _told(ended, record, trio.current_time() - began)
 
     return run_shell_command
+
+
+async def _announce(context: ToolContext, background: bool, pid: int, start: float | None) -> None:
+    await context.report_process(pid, start)
+    if background:
+        context.go_on_behind()
 
 
 def _placed(options: ShellOptions, argv: tuple[str, ...], context: ToolContext) -> process.Command:
@@ -115,18 +133,26 @@ def _told(ended: process.Ended, record: process.Record, seconds: float) -> ToolO
         outcome=Outcome.OK if ended.exit_status == 0 else Outcome.ERROR,
         content=_with_notes(record, f"{how}, {seconds:.1f} s"),
         metadata={"exit_status": ended.exit_status, "signal": ended.signal, **_metadata(record)},
+        output_file=record.spool.path,
     )
 
 
-def _kept(record: process.Record) -> ToolOutcome:
-    """What a command that was ended had said, and what of it could not be ended."""
-    return ToolOutcome(outcome=Outcome.INTERRUPTED, content=_with_notes(record), metadata=_metadata(record))
+def _so_far(record: process.Record) -> ToolOutcome:
+    """What a command has said so far, or had said when it was ended; and what of it could not be ended."""
+    return ToolOutcome(
+        outcome=Outcome.INTERRUPTED,
+        content=_with_notes(record),
+        metadata=_metadata(record),
+        output_file=record.spool.path,
+    )
 
 
 def _with_notes(record: process.Record, *notes: str) -> str:
     if record.living:
         named = ", ".join(f"{one.name} (pid {one.pid})" for one in record.living[:_NAMED])
         notes = (*notes, f"still running: {named}")
+    if record.spool.problem is not None and record.spool.path is not None:
+        notes = (*notes, f"in {record.spool.path} {record.spool.problem}")
     printed = record.output.text().rstrip()
     return "\n".join([*([printed] if printed else []), *([f"[{'; '.join(notes)}]"] if notes else [])])
 
