@@ -247,6 +247,18 @@ async def test_nothing_turns_or_waits_after_the_end():
     assert out.text == before
 
 
+async def test_a_wait_for_the_model_is_shown_with_its_reason():
+    """Case: an unreachable server looked like thinking for a quarter of a minute."""
+    out = MemoryOutput()
+    view = view_of(out)
+    why = "openai: the server cannot be\nreached"
+    retrying = ActivityChanged(session_id=SESSION, activity=Activity.RETRYING, detail=why, for_s=4.0)
+    await stream(view, [ActivityChanged(session_id=SESSION, activity=Activity.THINKING), retrying])
+    assert drawn(out).lines[-2].endswith("asks the model again in 4 s: openai: the server cannot be reached")
+    await stream(view, [ActivityChanged(session_id=SESSION, activity=Activity.THINKING)])
+    assert drawn(out).lines[-2].endswith("thinking 0 s")
+
+
 async def test_without_colour_no_colour_is_written():
     out = MemoryOutput()
     view = view_of(out, no_color=True)

@@ -343,3 +343,15 @@ async def test_a_last_line_that_cannot_be_written_changes_nothing():
     view = PlainView(out=MemoryOutput(), err=MemoryOutput(room=0))
     outcome = await chat(gateway, view, claimed(gateway), ended(gateway, answer(9, "m2", "42")))
     assert (outcome.state, view.out.text) == (ChatState.ANSWERED, "42\n")
+
+
+async def test_a_pipe_is_told_on_standard_error_of_a_wait_for_the_model():
+    gateway = posted()
+    view = PlainView(out=MemoryOutput(), err=MemoryOutput())
+    why = "openai: the server cannot be\nreached"
+    wait = ActivityChanged(session_id=SESSION, activity=Activity.RETRYING, detail=why, for_s=3.2)
+    outcome = await chat(
+        gateway, view, claimed(gateway), lambda: gateway.tell(wait), ended(gateway, answer(9, "m2", "42"))
+    )
+    assert (outcome.state, view.out.text) == (ChatState.ANSWERED, "42\n")
+    assert "(openai: the server cannot be reached; asks again in 4 s)\n" in view.err.text

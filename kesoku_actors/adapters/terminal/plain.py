@@ -3,22 +3,23 @@
 Standard output gets the answer to this chat's message and the texts said on the way to it; not what is still being
 streamed, since a new attempt could not take it back (B2). The kept part of an interrupted text is written when it was
 a stop that ended the turn there: nothing follows it. All else, labelled, goes to standard error: notices, answers to
-earlier messages, receipts, the last line.
+earlier messages, waits for a model that failed, receipts, the last line.
 """
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 
 from attrs import define, field
 
 from kesoku_actors.adapters.courier import SurfaceGone
-from kesoku_actors.adapters.terminal.harmless import harmless
+from kesoku_actors.adapters.terminal.harmless import harmless, one_line
 from kesoku_actors.adapters.terminal.output import Output
 from kesoku_actors.adapters.terminal.render import receipt_lines
 from kesoku_actors.adapters.terminal.summary import ChatState, TurnSummary, summary_line
 from kesoku_actors.adapters.terminal.view import Leaf
-from kesoku_actors.protocol import Changed, Event, Role, Status, StopEnded, Type
+from kesoku_actors.protocol import Activity, ActivityChanged, Changed, Event, Role, Status, StopEnded, Type
 
 
 @define(eq=False)
@@ -45,6 +46,8 @@ class PlainView:
                     self._kept = message.content
                 else:
                     await self.out.write(_ended(message.content))
+            case ActivityChanged(activity=Activity.RETRYING, detail=why, for_s=for_s):
+                await self._aside(f"({one_line(why)}; asks again in {math.ceil(for_s or 0.0)} s)\n")
             case StopEnded():
                 await self._aside("".join(f"{line}\n" for line in receipt_lines(event)))
             case _:

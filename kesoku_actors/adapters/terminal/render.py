@@ -104,6 +104,10 @@ class Work:
     """The session does something else now."""
 
     activity: Activity
+    detail: str = ""
+    """Why, where it is not obvious."""
+    for_s: float | None = None
+    """How long it will take, where that is known."""
 
 
 @frozen
@@ -154,8 +158,8 @@ def step(screen: Screen, event: Event) -> Step:
             return _streamed(screen, event)
         case Changed(message=message):
             return _committed(screen, message)
-        case ActivityChanged(activity=activity):
-            return screen, (Work(activity),)
+        case ActivityChanged(activity=activity, detail=detail, for_s=for_s):
+            return screen, (Work(activity, detail, for_s),)
         case ToolProgress(call_id=call_id):
             return screen, (StartCall(call_id),)
         case StopEnded():

@@ -7,6 +7,7 @@ the transcript; lines are drawn by `refresh`, and at once when a leaf is written
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Final
 
@@ -14,6 +15,7 @@ from attrs import define, field
 from rich.cells import cell_len
 from rich.text import Text
 
+from kesoku_actors.adapters.terminal.harmless import one_line
 from kesoku_actors.adapters.terminal.markdown import Painter, plain
 from kesoku_actors.adapters.terminal.output import Output
 from kesoku_actors.adapters.terminal.redraw import redraw
@@ -29,6 +31,7 @@ Size = Callable[[], tuple[int, int]]
 _SMALLEST: Final = (10, 4)
 _WORKING: Final = {
     Activity.THINKING: "thinking",
+    Activity.RETRYING: "asks the model again",
     Activity.TOOLS: "using tools",
     Activity.ASKING: "waiting for a yes",
     Activity.STOPPING: "stopping; Ctrl-C again ends what still runs",
@@ -93,7 +96,10 @@ class RichView:
         words = _WORKING.get(self._transcript.activity)
         if words is None:
             return ()
-        now = self.clock.monotonic()
-        frame, spent = _FRAMES[int(now * 10) % len(_FRAMES)], max(0.0, now - self._transcript.since)
-        text = Text(f"{frame} {words} {spent:.0f} s", "dim", no_wrap=True, overflow="ellipsis")
-        return self._transcript.painter.lines(text)
+        now, transcript = self.clock.monotonic(), self._transcript
+        frame, spent = _FRAMES[int(now * 10) % len(_FRAMES)], max(0.0, now - transcript.since)
+        if transcript.activity is Activity.RETRYING:
+            words, spent = f"{words} in", math.ceil(transcript.left_s)
+        why = f": {one_line(transcript.detail)}" if transcript.detail else ""
+        text = Text(f"{frame} {words} {spent:.0f} s{why}", "dim", no_wrap=True, overflow="ellipsis")
+        return transcript.painter.lines(text)

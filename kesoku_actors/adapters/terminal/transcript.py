@@ -50,6 +50,10 @@ class Transcript:
     activity: Activity = field(default=Activity.IDLE, init=False)
     since: float = field(init=False)
     """When the activity began, monotonic."""
+    detail: str = field(default="", init=False)
+    """Why the session does that, where it is not obvious."""
+    lasts_s: float = field(default=0.0, init=False)
+    """How long it will take from its begin, as far as known."""
     cards: dict[str, Card] = field(factory=dict, init=False)
     _screen: Screen = field(factory=Screen, init=False)
     _answer: Flow = field(factory=Flow, init=False)
@@ -104,6 +108,11 @@ class Transcript:
             lines = self._live_lines()
         return lines[-room:] if room > 0 else []
 
+    @property
+    def left_s(self) -> float:
+        """How long the activity still takes, seconds, as far as known."""
+        return max(0.0, self.since + self.lasts_s - self.clock.monotonic())
+
     def unfold(self) -> None:
         """Show thoughts whole from now on, and the last one that was folded at once."""
         self.is_folded = False
@@ -140,9 +149,10 @@ class Transcript:
             case EndCall(call_id=call_id, outcome=outcome, duration_s=duration_s, text=text):
                 card = self.cards.pop(call_id, None) or Card(name="a call made earlier", command="")
                 self.print(*card.ended(outcome, duration_s, text), Text(""))
-            case Work(activity=activity):
+            case Work(activity=activity, detail=detail, for_s=for_s):
                 if activity is not self.activity:
                     self.activity, self.since = activity, self.clock.monotonic()
+                    self.detail, self.lasts_s = detail, for_s or 0.0
             case Receipt(lines=lines):
                 self.print(*(Text(harmless(line), "yellow") for line in lines))
             case _:

@@ -24,6 +24,8 @@ BUSY = Facts(activity=Activity.TOOLS, for_s=12.0, model="a-model", mode="interru
         context_tokens=st.none() | st.integers(0, 10**7),
         waiting=st.integers(0, 100),
         notice=st.sampled_from(["", "Ctrl-C again leaves"]),
+        left_s=st.floats(0, 1e6),
+        detail=st.text(max_size=100),
     ),
     st.integers(10, 200),
 )
@@ -40,6 +42,15 @@ def test_with_room_it_tells_everything() -> None:
     assert line.split(" · ")[0].endswith("tools 12 s")
     assert "^C forces" in status_line(evolve(BUSY, activity=Activity.STOPPING), 80)
     assert "^T folds thoughts" in status_line(evolve(BUSY, is_folded=False), 100)
+
+
+def test_a_wait_for_the_model_is_told_with_its_reason_and_what_is_left_of_it() -> None:
+    why = "openai: the server cannot be reached; [openai] base_url says where it is: ConnectError"
+    waiting = evolve(BUSY, activity=Activity.RETRYING, left_s=2.3, detail=why)
+    parts = plain(status_line(waiting, 160)).split(" · ")
+    assert parts[0].endswith("asks again in 3 s")
+    assert parts[1:3] == ["^C stops", f"{why[:60]}…"]
+    assert plain(status_line(waiting, 46)).endswith("asks again in 3 s · ^C stops · 2 waiting")
 
 
 def test_without_room_it_tells_what_goes_on_and_what_can_be_done_about_it() -> None:

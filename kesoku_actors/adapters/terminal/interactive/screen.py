@@ -231,6 +231,8 @@ class Screen:
             self.facts,
             activity=transcript.activity,
             for_s=self.clock.monotonic() - transcript.since,
+            left_s=transcript.left_s,
+            detail=transcript.detail,
             waiting=len(self._waiting),
             is_folded=transcript.is_folded,
         )
