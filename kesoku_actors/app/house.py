@@ -32,7 +32,7 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen
 
-from kesoku_actors.actors import Cell, ChildSpec, Dynamic, DynamicSpec, Mailbox, Strategy, SupervisorSpec
+from kesoku_actors.actors import Cell, ChildSpec, Dynamic, DynamicSpec, Mailbox, Restart, Strategy, SupervisorSpec
 from kesoku_actors.app.graces import STOP_S, divide
 from kesoku_actors.app.journal import StoreJournal
 from kesoku_actors.app.workspaces import workspace_folder
@@ -259,12 +259,13 @@ def _titler(plan: Plan, may_title: Callable[[Brain], bool], gateway: Gateway) ->
     parts = TitleParts(
         gateway=gateway, brain_for=plan.brain_for, may_title=may_title, world=plan.world, log=plan.log
     )
-    return ChildSpec(id="titles", start=partial(titler, parts=parts), fatal=HOPELESS)
+    return ChildSpec(id="titles", start=partial(titler, parts=parts), restart=Restart.TEMPORARY, fatal=HOPELESS)
 
 
 def _indexer(search: Search, gateway: Gateway) -> ChildSpec:
     start = partial(search_actor, search=search, gateway=gateway)
-    return ChildSpec(id="search", start=start, shutdown_s=2 * LAST_S, fatal=HOPELESS)
+    # Once it has crashed it stays away: who searches brings the index up to date as well.
+    return ChildSpec(id="search", start=start, restart=Restart.TEMPORARY, shutdown_s=2 * LAST_S, fatal=HOPELESS)
 
 
 async def _close_tools(cell: Cell[None], *, tools: Tools) -> None:

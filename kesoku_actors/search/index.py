@@ -35,7 +35,7 @@ _TOKENIZER: Final = "simplify strip true casefold true unicodewords"
 _BUSY_MS: Final = 2_000
 _SCHEMA: Final = f"""
 CREATE TABLE state (name TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;
-INSERT INTO state VALUES ('store', NULL), ('rev', 0);
+INSERT INTO state VALUES ('store', NULL), ('rev', 0), ('unicode', ?);
 CREATE TABLE entries (
     seq INTEGER PRIMARY KEY,
     message_id TEXT NOT NULL UNIQUE,
@@ -215,6 +215,7 @@ def discard(path: Path) -> None:
 def _prepare(connection: apsw.Connection) -> None:
     # Its tables of Unicode take a while to load, which a program that searches nothing does without.
     from apsw.fts5 import SimplifyTokenizer, UnicodeWordsTokenizer
+    from apsw.unicode import unicode_version
 
     connection.set_busy_timeout(_BUSY_MS)
     connection.register_fts5_tokenizer("simplify", SimplifyTokenizer)
@@ -225,9 +226,13 @@ def _prepare(connection: apsw.Connection) -> None:
     try:
         version = connection.pragma("user_version")
         if version == 0 and not connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall():
-            connection.execute(_SCHEMA).fetchall()
+            connection.execute(_SCHEMA, (unicode_version,)).fetchall()
         elif version != FORMAT or connection.pragma("application_id") != _APPLICATION_ID:
             raise IndexDamaged(f"it has format {version}, not {FORMAT}")
+        # Another version may end words elsewhere: what one put in, the other would not find to take it out.
+        split_by = connection.execute("SELECT value FROM state WHERE name = 'unicode'").fetchall()
+        if split_by != [(unicode_version,)]:
+            raise IndexDamaged("its words are those of another version of Unicode")
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -278,7 +283,7 @@ def _errors() -> Iterator[None]:
         yield
     except _UNUSABLE as error:
         raise IndexUnusable(f"the search index cannot be used: {error}") from error
-    except apsw.Error as error:
+    except (apsw.Error, UnicodeError) as error:  # a damaged page may hold a text that is none
         raise IndexDamaged(str(error)) from error
     except OSError as error:
         raise IndexUnusable(f"the search index cannot be used: {error.strerror}") from error

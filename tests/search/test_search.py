@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +13,8 @@ import apsw
 import pytest
 import trio
 from attrs import define, field
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kesoku_actors.log import Entry, Logger
 from kesoku_actors.protocol import Channel
@@ -198,6 +201,12 @@ def lose_the_cursor(path: Path) -> None:
     connection.close()
 
 
+def another_unicode(path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    connection.execute("UPDATE state SET value = '3.0' WHERE name = 'unicode'")
+    connection.close()
+
+
 def another_format(path: Path) -> None:
     connection = apsw.Connection(str(path))
     connection.pragma("user_version", 99)
@@ -212,6 +221,7 @@ DAMAGE = [
     drop_the_words,
     lose_the_cursor,
     another_format,
+    another_unicode,
     os.unlink,
 ]
 
@@ -303,3 +313,35 @@ async def test_without_a_path_the_index_lives_in_memory(tmp_path):
         place.search.path = None
         assert await place.found("heron") == ["heron"]
         assert not (tmp_path / "kesoku-search.db").exists()
+
+
+def put(path: Path, holes: list[tuple[float, bytes]]) -> None:
+    with open(path, "r+b") as file:
+        for where, data in holes:
+            file.seek(int(where * (path.stat().st_size - 1)))
+            file.write(data)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    holes=st.lists(st.tuples(st.floats(0, 1), st.binary(min_size=1, max_size=600)), min_size=1, max_size=6),
+    is_open=st.booleans(),
+)
+def test_no_damage_is_a_surprise(holes: list[tuple[float, bytes]], is_open: bool) -> None:
+    async def happen(folder: Path) -> None:
+        async with searching(folder) as place:
+            messages = [await place.home.say(f"heron {number} " + "café 東京 " * 40) for number in range(60)]
+            await place.search.catch_up()
+            if not is_open:
+                await place.search.close()
+            put(place.path, holes)
+            await place.home.store.withdraw(WithdrawMessage(message_id=messages[7].id))
+            await place.home.say("osprey")
+            await place.search.check()
+            await place.search.catch_up()
+            contents = {hit.message.content for hit in await place.search.find("osprey")}
+            assert contents <= {"osprey"}
+            await place.search.find("heron café")
+
+    with tempfile.TemporaryDirectory() as folder:
+        trio.run(happen, Path(folder))
