@@ -26,12 +26,14 @@ class Brains:
     registry: ProviderRegistry
     default: Brain
     """Answers wherever nothing else was chosen; its gate is part of the plan."""
+    spares: tuple[Brain, ...] = ()
+    """Those that answer when it is lost; their gates are part of the plan too."""
     models: Dynamic = field(factory=lambda: Dynamic("models"))
     _by_name: dict[str, Brain] = field(factory=dict, init=False)
     _chosen: dict[Channel, Brain] = field(factory=dict, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._by_name[self.default.provider.name] = self.default
+        self._by_name |= {brain.provider.name: brain for brain in (self.default, *self.spares)}
 
     def of(self, channel: Channel) -> Brain:
         """Return the model that answers in a channel."""

@@ -78,6 +78,7 @@ async def _chat(request: ChatRequest, channel: Channel, prelude: Prelude, view: 
         edges=lambda _gateway: (),
         probe=lambda _point: None,
         own_tools=prelude.own_tools,
+        spares=prelude.spares,
         can_ask=False,
         shelter=prelude.shelter,
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kesoku_actors.app.sections import Claude, Gemini, OpenAI
 from kesoku_actors.app.settings import Settings
 from kesoku_actors.app.settings_decode import Problem
+from kesoku_actors.app.settings_lines import KeyPath
 from kesoku_actors.clock import World, real_world
 from kesoku_actors.errors import UsageError
 from kesoku_actors.llm.classify import Source
@@ -87,6 +88,17 @@ def model_problems(settings: Settings) -> Iterator[Problem]:
         yield Problem(("agent", "llm"), f"there is no model {name!r}; present: {', '.join(factories)}, {AUTO}")
     elif name in factories and name not in (LOCAL, *settings.unfinished) and (lack := factories[name].missing()):
         yield Problem(("agent", "llm"), f"{name!r} cannot answer: {lack}; set {factories[name].how}")
+    for path, name in _further_names(settings):
+        if name not in factories:
+            yield Problem(path, f"there is no model {name!r}; present: {', '.join(factories)}")
+
+
+def _further_names(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the other places where a model is named; one of these that lacks something is told of when it is needed."""
+    yield from ((("agent", "failover", index), name) for index, name in enumerate(settings.agent.failover))
+    for index, channels in enumerate(settings.discord.channels):
+        if channels.llm not in (None, AUTO):
+            yield ("discord", "channels", index, "llm"), channels.llm
 
 
 def _refusal(take: Callable[[Path], object], path: Path) -> str | None:

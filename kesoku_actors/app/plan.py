@@ -64,13 +64,15 @@ def plan_run(
     shelter: Shelter = UNSHELTERED,
     own_tools: OwnTools | None = None,
     can_ask: bool = True,
+    spares: Sequence[Provider] = (),
 ) -> Plan:
     """Return the plan of a run in which `provider` answers everywhere and commands run in `shelter`.
 
-    `own_tools` are the person's, loaded before the run; `can_ask`: whether somebody is there who can say yes to a call
-    (T7). Raises `ConfigError` for a rule of a tool that is not there, unless it may be one that could not be loaded.
+    `spares` are asked, in order, when it is lost (P2). `own_tools` are the person's, loaded before the run; `can_ask`:
+    whether somebody is there who can say yes to a call (T7). Raises `ConfigError` for a rule of a tool that is not
+    there, unless it may be one that could not be loaded.
     """
-    brain = Brain(provider=provider, gate=ProviderGate.of(provider))
+    brain, *others = (Brain(provider=each, gate=ProviderGate.of(each)) for each in (provider, *spares))
     agent, shelf = settings.agent, skill_shelf(settings)
     store, registry = store_options(settings, log, probe), tool_registry(settings, shelf, shelter)
     search = search_over(store, log)
@@ -86,8 +88,9 @@ def plan_run(
         probe=probe,
         world=world,
         log=log,
-        brains=(brain,),
+        brains=(brain, *others),
         brain_for=lambda _channel: brain,
+        failover=tuple(others),
         registry=registry,
         layers=prompt_layers(settings, shelf),
         limits=TurnLimits(max_steps=agent.max_steps, max_turn_s=agent.max_turn_seconds),
@@ -104,7 +107,7 @@ def plan_run(
         channels=channels,
         end_survivors=lambda calls: _end_survivors(calls, log),
         edges=edges,
-        provider_children=provider_children(provider),
+        provider_children=(*provider_children(provider), *(child for each in spares for child in spare_children(each))),
         turn_log=turn_log_options(settings),
         search=search,
         may_title=may_title if agent.model_titles else None,
@@ -229,6 +232,23 @@ def provider_children(provider: Provider) -> tuple[ChildSpec, ...]:
             return (ChildSpec(id="openai-client", start=partial(_close_at_the_end, close=provider.aclose)),)
         case _:
             return ()
+
+
+def spare_children(provider: Provider) -> tuple[ChildSpec, ...]:
+    """Return the actors of a provider that may never be asked: its client is opened by its first inference."""
+    match provider.name:
+        case "gemini":
+            from kesoku_actors.llm.gemini import GeminiModel
+
+            assert isinstance(provider, GeminiModel)
+            return (ChildSpec(id="gemini-client", start=partial(_close_at_the_end, close=provider.aclose)),)
+        case "claude":
+            from kesoku_actors.llm.claude import ClaudeModel
+
+            assert isinstance(provider, ClaudeModel)
+            return (ChildSpec(id="claude-client", start=partial(_close_at_the_end, close=provider.aclose)),)
+        case _:
+            return provider_children(provider)
 
 
 async def _keep_open(

@@ -44,6 +44,8 @@ class Prelude:
     registry: ProviderRegistry
     provider: Provider
     """The model that answers."""
+    spares: tuple[Provider, ...]
+    """Those to ask, in order, when it is lost."""
     shelter: Shelter
     """Where commands run."""
     own_tools: OwnTools
@@ -76,8 +78,10 @@ def prepare(settings: Settings, sink: Sink, level: int) -> Prelude:
     registry = provider_registry(settings, world, log)
     fetch_if_needed(settings, registry)
     choice = registry.choose(settings.agent.llm)
+    spares = registry.spares(settings.agent.failover, choice.provider)
     own_tools = load_own_tools(settings)
     tell(f"warning: tools: {problem}" for problem in own_tools.problems)
+    tell(f"warning: {line}" for line in spares.passed_over)
     _tell_first(settings, choice, shelter)
     return Prelude(
         settings=settings,
@@ -85,6 +89,7 @@ def prepare(settings: Settings, sink: Sink, level: int) -> Prelude:
         log=log,
         registry=registry,
         provider=choice.provider,
+        spares=spares.providers,
         shelter=shelter,
         own_tools=own_tools,
     )

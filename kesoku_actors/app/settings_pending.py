@@ -19,7 +19,6 @@ _NO_EFFECT: Final[Mapping[str, Mapping[str, str]]] = {
         "max_turn_tokens": _UNCOUNTED,
         "max_turn_cost": _UNCOUNTED,
         "max_cost_per_day": _UNCOUNTED,
-        "failover": "has no effect yet: when the model is down, no other one is tried",
     },
     "discord": {"enabled": "has no effect yet: there is no Discord bot"},
 }

@@ -75,9 +75,10 @@ async def _interactive(request: TalkRequest, prelude: Prelude, screen: Screen) -
         edges=lambda _gateway: (),
         probe=lambda _point: None,
         own_tools=prelude.own_tools,
+        spares=prelude.spares,
         shelter=prelude.shelter,
     )
-    brains = Brains(registry=prelude.registry, default=plan.brains[0])
+    brains = Brains(registry=prelude.registry, default=plan.brains[0], spares=plan.failover)
     models = DynamicSpec(id="models", dynamic=brains.models)
     plan = evolve(
         plan,

@@ -7,7 +7,7 @@ was asked for, and says in one line which model answers (a silent change of mode
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from attrs import define, field, frozen
@@ -41,6 +41,14 @@ class Choice:
 
     provider: Provider
     line: str
+
+
+@frozen(kw_only=True)
+class Spares:
+    """The models to ask, in order, when the one that answers is lost; and why some are not among them."""
+
+    providers: tuple[Provider, ...]
+    passed_over: tuple[str, ...]
 
 
 @define(eq=False)
@@ -84,6 +92,25 @@ class ProviderRegistry:
             raise ConfigError(f"agent.llm = {name!r}: {lack}; set {factory.how}")
         provider = factory.make()
         return Choice(provider=provider, line=f"{provider.model} ({name}) answers")
+
+    def spares(self, names: Iterable[str], first: Provider) -> Spares:
+        """Return the named models but for `first`, in order: those to ask when it is lost (P2).
+
+        One that lacks something is passed over and told of. Raises `ConfigError` for an unknown name.
+        """
+        providers: list[Provider] = []
+        passed_over: list[str] = []
+        for name in dict.fromkeys(names):
+            factory = self._factories.get(name)
+            if factory is None:
+                raise ConfigError(f"agent.failover: there is no model {name!r}; present: {', '.join(self._factories)}")
+            if name == first.name:
+                continue
+            if (lack := factory.missing()) is None:
+                providers.append(factory.make())
+            else:
+                passed_over.append(f"agent.failover: {name!r} is passed over: {lack}; set {factory.how}")
+        return Spares(providers=tuple(providers), passed_over=tuple(passed_over))
 
     def _choose_any(self) -> Choice:
         candidates = sorted((one for one in self._factories.values() if one.auto), key=lambda one: one.name == LOCAL)

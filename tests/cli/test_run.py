@@ -182,8 +182,17 @@ def test_check_names_every_problem_on_a_line_of_its_own(tmp_path: Path, capfd: p
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
-        ('[agent]\nllm = "gpt"', 2, "agent.llm: there is no model 'gpt'; present: gemini, claude, openai, local, scripted, auto"),
+        (
+            '[agent]\nllm = "gpt"',
+            2,
+            "agent.llm: there is no model 'gpt'; present: gemini, claude, openai, local, scripted, auto",
+        ),
         ('[agent]\nllm = "openai"', 2, "agent.llm: 'openai' cannot answer: no key is set; set "),
+        (
+            '[agent]\nfailover = ["local", "gpt"]',
+            2,
+            "agent.failover[2]: there is no model 'gpt'; present: gemini, claude, ",
+        ),
         ('[local]\nmodel_path = "none.gguf"', 2, "local.model_path: the model file {folder}/none.gguf does not exist"),
         ('[scripted]\nscenario_path = "none"', 2, "scripted.scenario_path: scenario {folder}/none: cannot be read"),
         ('[scripted]\nscenario_path = "."', 2, "scripted.scenario_path: scenario {folder}: "),

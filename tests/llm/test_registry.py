@@ -74,3 +74,24 @@ def test_a_name_belongs_to_its_first_owner_until_it_is_disposed() -> None:
 def test_auto_is_no_name_for_a_model() -> None:
     with pytest.raises(Fault, match="auto"):
         ProviderRegistry().add(factory("auto"))
+
+
+def test_the_spares_are_those_named_in_order_but_for_the_one_that_answers() -> None:
+    models = registry(factory("gemini"), factory("claude"), factory("openai"))
+    first = models.choose("claude").provider
+    spares = models.spares(("openai", "claude", "gemini", "openai"), first)
+    assert [each.name for each in spares.providers] == ["openai", "gemini"]
+    assert spares.passed_over == ()
+
+
+def test_a_spare_that_lacks_something_is_passed_over_and_told_of() -> None:
+    models = registry(factory("gemini"), factory("claude", "no key"), factory("openai"))
+    spares = models.spares(("claude", "openai"), models.choose("gemini").provider)
+    assert [each.name for each in spares.providers] == ["openai"]
+    assert spares.passed_over == ("agent.failover: 'claude' is passed over: no key; set [claude] api_key",)
+
+
+def test_a_spare_that_is_not_there_is_a_mistake() -> None:
+    models = registry(factory("gemini"))
+    with pytest.raises(ConfigError, match=r"agent.failover: there is no model 'openay'; present: gemini"):
+        models.spares(("openay",), models.choose("gemini").provider)

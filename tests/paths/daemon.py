@@ -30,7 +30,8 @@ from kesoku_actors.store import Posted
 async def main(config: Path, crash_at: str | None = None) -> None:
     settings, world = load_settings(config, environ={}), real_world()
     log = Logger(sink=stream_sink(sys.stderr, mask=str, environ={}), wall=world.clock.wall)
-    provider = provider_registry(settings, world, log).choose(settings.agent.llm).provider
+    registry = provider_registry(settings, world, log)
+    provider = registry.choose(settings.agent.llm).provider
     plan = plan_run(
         settings,
         provider,
@@ -39,6 +40,7 @@ async def main(config: Path, crash_at: str | None = None) -> None:
         channels=None,
         edges=lambda _gateway: (),
         probe=partial(crash, crash_at),
+        spares=registry.spares(settings.agent.failover, provider).providers,
     )
     house = build_house(plan)
     async with run_system(house.spec), trio.open_nursery() as nursery:
