@@ -97,6 +97,15 @@ def turn_lines(turn: Turn) -> Iterator[Line]:
             yield Line(f"  (inference {step.state.value}: {model}{_why(step)})", Style.BAD)
 
 
+def outside_lines(messages: Sequence[Message]) -> Iterator[Line]:
+    """Yield the messages that belong to no turn: those that wait, and notices that no turn caused."""
+    if messages:
+        yield Line("")
+        yield Line("outside the turns", Style.HEAD)
+    for message in messages:
+        yield from _message_lines(message)
+
+
 def summary_lines(summaries: Sequence[Summary]) -> Iterator[Line]:
     """Yield the summaries of older turns as a tree: each above those it stands for."""
     yield Line("")

@@ -11,14 +11,14 @@ from attrs import frozen
 
 from kesoku_actors.app.history.export_lines import masked, session_lines
 from kesoku_actors.app.history.finding import reading, the_session
-from kesoku_actors.app.history.pages import Line, Turn, heading, summary_lines, turn_lines, turns_of
+from kesoku_actors.app.history.pages import Line, Turn, heading, outside_lines, summary_lines, turn_lines, turns_of
 from kesoku_actors.app.history.printing import print_lines, write
 from kesoku_actors.app.settings import Settings
 from kesoku_actors.errors import NotFound
 from kesoku_actors.log import mask_secrets
 from kesoku_actors.protocol import SessionInfo
 from kesoku_actors.protocol.summaries import Summary
-from kesoku_actors.store import SessionHistory
+from kesoku_actors.store import SessionRecord
 from kesoku_actors.store.archive import SessionArchive
 
 
@@ -37,7 +37,7 @@ class ShowRequest:
 class _Found:
     session: SessionInfo
     tokens: tuple[int, int]
-    history: SessionHistory
+    record: SessionRecord
     summaries: tuple[Summary, ...]
     archive: SessionArchive | None
 
@@ -45,7 +45,7 @@ class _Found:
 def show_history(request: ShowRequest) -> int:
     """Print the session and return the exit code. Raises `NotFound`, store faults."""
     found = trio.run(_read, request)
-    turns = turns_of(found.history.messages, found.history.steps)
+    turns = turns_of(found.record.messages, found.record.steps)
     chosen = _chosen(request, found, turns)
     mask = mask_secrets(request.settings.secrets())
     if request.json:
@@ -60,10 +60,13 @@ async def _read(request: ShowRequest) -> _Found:
     async with reading(request.settings) as reader:
         session = await the_session(reader, request.session)
         assert reader is not None, "a session was found in it"
+        record = await reader.record(session.id)
+        if record is None:
+            raise NotFound(f"the session {session.id} is gone")
         return _Found(
             session=session,
             tokens=(await reader.tokens((session.id,))).get(session.id, (0, 0)),
-            history=await reader.history(session.id),
+            record=record,
             summaries=await reader.summaries(session.id) if request.summaries else (),
             archive=await reader.archive(session.id) if request.json else None,
         )
@@ -84,6 +87,8 @@ def _lines(request: ShowRequest, found: _Found, turns: tuple[Turn, ...], chosen:
         yield from summary_lines(found.summaries)
     for turn in chosen:
         yield from turn_lines(turn)
+    if request.turn is None:
+        yield from outside_lines(found.record.outside)
 
 
 def _data(request: ShowRequest, found: _Found, chosen: tuple[Turn, ...]) -> Iterator[dict[str, Any]]:
