@@ -16,6 +16,7 @@ from attrs import define, field
 from kesoku_actors.llm.port import StepContent
 from kesoku_actors.protocol import LEAVES, Message, Role, StoredStep, awaits_attachments
 from kesoku_actors.protocol.summaries import Spot, Summary
+from kesoku_actors.session.kept_preparation import KeptPreparation
 from kesoku_actors.session.ladder import NOTHING_CUT, Cut
 from kesoku_actors.session.units import Placed
 from kesoku_actors.store import Commit, Committed
@@ -35,10 +36,14 @@ class History:
     """Tokens of a request beside the history, as it was sent last."""
     kept: set[str] = field(factory=set)
     """Results shown shortened whose whole was kept in a file."""
+    prepared: KeptPreparation = field(init=False)
     _keys: list[Spot] = field(factory=list)
     _root_seqs: dict[str, int] = field(factory=dict)
     _by_id: dict[str, Message] = field(factory=dict)
     _awaiting: dict[str, None] = field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        self.prepared = KeptPreparation(rows=self.rows, spots=self._keys, steps=self.steps)
 
     @property
     def placed(self) -> list[Placed]:
@@ -111,6 +116,7 @@ class History:
             self.rows.append(row)
             return
         index = bisect_left(self._keys, key)
+        self.prepared.changed(index)
         if self._keys[index] == key:
             self.rows[index] = row
         else:

@@ -21,14 +21,14 @@ What was shortened stays so, in the same words, for each decision follows from t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from attrs import evolve, frozen
 
 from kesoku_actors.llm.port import StepContent
 from kesoku_actors.protocol import ATTACHMENTS, SYSTEM, Message, Role, Status, Type, attachments_in
-from kesoku_actors.protocol.summaries import Summary
+from kesoku_actors.protocol.summaries import Spot, Summary
 from kesoku_actors.session.units import Placed, turns
 
 LONG: Final = 2_000
@@ -58,31 +58,54 @@ def prepare(
 
     `summaries` are all of the session's; `rows` all of the history's.
     """
-    read = [each for each in summaries if each.parent_id is None]
-    summarised = max((each.last for each in read), default=(0, 0))
+    summarised = summarised_up_to(summaries)
     heard = list(_up_to(rows, running))
     old = _old(heard, running)
-    shown = [_summary(each, heard[0].row) for each in read] if heard else []
+    shown = shown_summaries(summaries, heard[0].row) if heard else []
     wholes = []
     for index, placed in enumerate(heard):
-        row = placed.row
         if placed.spot <= summarised:
             continue
-        if row.root_id != running:
-            if row.type is Type.THOUGHT:
-                continue
-            if index < old and is_long(row):
-                if "output_file" not in row.metadata:
-                    wholes.append(row)
-                row = shortened(row, HEAD, TAIL)
-            row = _without_attachments(row)
-        shown.append(Placed(placed.spot, row))
+        row: Message | None = placed.row
+        if placed.row.root_id != running:
+            row = finished(placed.row, is_old=index < old)
+            if index < old and misses_its_file(placed.row):
+                wholes.append(placed.row)
+        if row is not None:
+            shown.append(Placed(placed.spot, row))
     running_ids = {placed.row.id for placed in heard if placed.row.root_id == running}
     return Prepared(
         rows=tuple(shown),
-        steps=tuple(step if running_ids.intersection(step.message_ids) else _bare(step) for step in steps),
+        steps=tuple(step if running_ids.intersection(step.message_ids) else bare(step) for step in steps),
         wholes=tuple(wholes),
     )
+
+
+def summarised_up_to(summaries: Sequence[Summary]) -> Spot:
+    """Return up to and with which message summaries are read in place of messages."""
+    return max((each.last for each in summaries if each.parent_id is None), default=(0, 0))
+
+
+def shown_summaries(summaries: Sequence[Summary], like: Message) -> list[Placed]:
+    """Return the summaries that are read, as notices in the session of `like`."""
+    return [_summary(each, like) for each in summaries if each.parent_id is None]
+
+
+def finished(row: Message, *, is_old: bool) -> Message | None:
+    """Return a row of a finished turn as it is read; none when it is not."""
+    if row.type is Type.THOUGHT:
+        return None
+    return _without_attachments(shortened(row, HEAD, TAIL) if is_old and is_long(row) else row)
+
+
+def misses_its_file(row: Message) -> bool:
+    """Tell whether the whole of a result that is shown shortened is in no file yet."""
+    return is_long(row) and "output_file" not in row.metadata
+
+
+def savable(rows: Iterable[Message]) -> int:
+    """Return how many characters go when the long results among these are shortened."""
+    return sum(len(row.content) - HEAD - TAIL for row in rows if is_long(row))
 
 
 def is_long(row: Message) -> bool:
@@ -136,7 +159,7 @@ def _old(rows: Sequence[Placed], running: str | None) -> int:
         if turn[0].row.root_id == running:
             break
         seen += len(turn)
-        gathered += sum(len(each.row.content) - HEAD - TAIL for each in turn if is_long(each.row))
+        gathered += savable(each.row for each in turn)
         if gathered >= WORTH:
             old, gathered = seen, 0
     return old
@@ -151,7 +174,7 @@ def _without_attachments(row: Message) -> Message:
     return evolve(row, content="\n".join([*([row.content] if row.content else []), *missing]), metadata=rest)
 
 
-def _bare(step: StepContent) -> StepContent:
+def bare(step: StepContent) -> StepContent:
     """Return who said what in a step, without what only a running turn needs of it."""
     return step if step.native is None else evolve(step, native=None)
 

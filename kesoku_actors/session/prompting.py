@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from kesoku_actors.llm.port import ProviderError, Remedy, Request
 from kesoku_actors.log import Logger
@@ -20,7 +20,8 @@ from kesoku_actors.session.brain import Brain
 from kesoku_actors.session.compaction import Compactions
 from kesoku_actors.session.compaction_plan import START, old_turns, sizes, worth
 from kesoku_actors.session.history import History
-from kesoku_actors.session.ladder import fit
+from kesoku_actors.session.kept_preparation import Ready
+from kesoku_actors.session.ladder import NOTHING_CUT, fit
 from kesoku_actors.session.preparation import Prepared, file_of, prepare
 from kesoku_actors.session.reach import row_tokens, tokens_in
 from kesoku_actors.session.vocabulary import BuildPrompt
@@ -70,31 +71,26 @@ class Prompter:
     ) -> Draft:
         """Return the request for a turn as it could be sent now."""
         history, room = self.history, self.brain.room
-        prepared = prepare(history.placed, history.steps, history.summaries, effect.root_id)
-        frame = tokens_in(system) + sum(map(_tool_tokens, tools))
-        size = frame + sum(map(self._cost, (placed.row for placed in prepared.rows)))
-        is_long = effect.compact or (room is not None and size > START * room)
-        history.frame = frame
-        free = None if room is None else max(0.0, room - frame)
-        fitted = fit(prepared, free, self._cost, effect.root_id, history.cut)
-        if fitted.done:
-            self.log.warning("the history was cut for a request", session=self.session_id, done=list(fitted.done))
-        history.cut = fitted.cut
-        rows = tuple(placed.row for placed in fitted.rows)
+        history.frame = frame = tokens_in(system) + sum(map(_tool_tokens, tools))
+        ready = history.prepared.ready(history.summaries, effect.root_id, self._cost)
+        is_long = effect.compact or (room is not None and frame + ready.tokens > START * room)
+        if is_long or history.cut != NOTHING_CUT:
+            ready = self._fitted(ready, effect.root_id, None if room is None else max(0.0, room - frame))
+        rows = ready.rows
         return Draft(
             request=Request(
                 inference_id="",  # given when the model is called
                 session_id=self.session_id,
                 system=system,
                 history=rows,
-                steps=fitted.steps,
+                steps=ready.steps,
                 tools=tools,
                 nudge=NUDGE if effect.nudge else None,
                 workspace=self.workspace() if tools or any(ATTACHMENTS in row.metadata for row in rows) else None,
             ),
-            tokens=frame + sum(map(self._cost, rows)),
-            wants_compaction=may_compact and is_long and self._is_worth(prepared, size),
-            wholes=tuple(row for row in prepared.wholes if row.id not in history.kept),
+            tokens=frame + ready.tokens,
+            wants_compaction=may_compact and is_long and self._is_worth(effect.root_id),
+            wholes=tuple(row for row in ready.wholes if row.id not in history.kept),
         )
 
     def must_wait(self, draft: Draft) -> bool:
@@ -132,9 +128,24 @@ class Prompter:
         if error.remedy is Remedy.COMPACT:
             self.brain.reach.refused(self._sent, error)
 
-    def _is_worth(self, prepared: Prepared, size: float) -> bool:
+    def _prepared(self, root_id: str) -> Prepared:
+        history = self.history
+        return prepare(history.placed, history.steps, history.summaries, root_id)
+
+    def _fitted(self, ready: Ready, root_id: str, room: float | None) -> Ready:
+        """Cut what is ready, with all that was cut before."""
+        fitted = fit(self._prepared(root_id), room, self._cost, root_id, self.history.cut)
+        if fitted.done:
+            self.log.warning("the history was cut for a request", session=self.session_id, done=list(fitted.done))
+        self.history.cut = fitted.cut
+        rows = tuple(placed.row for placed in fitted.rows)
+        return evolve(ready, rows=rows, steps=fitted.steps, tokens=sum(map(self._cost, rows)))
+
+    def _is_worth(self, root_id: str) -> bool:
         if self.compactions.is_given_up(self.session_id):
             return False
+        prepared = self._prepared(root_id)
+        size = self.history.frame + sum(self._cost(placed.row) for placed in prepared.rows)
         read = sum(each.parent_id is None for each in self.history.summaries)
         kept = sizes(self.brain.room, self.history.frame).kept
         return worth(old_turns(prepared.rows[read:], kept, self._cost, is_asked=False), size, self._cost)

@@ -91,7 +91,7 @@ class Talk:
         assert self.root is not None
         for index, placed in enumerate(self.rows):
             if placed.row.root_id == self.root.id and placed.row.role is Role.USER:
-                self.rows[index] = Placed(placed.spot, evolve(placed.row, status=status))
+                self.rows[index] = Placed(placed.spot, evolve(placed.row, status=status, rev=placed.row.rev + 10_000))
 
 
 LENGTHS = st.sampled_from((1, 40, 300, 1_900, 2_001, 5_000, 12_000))
