@@ -36,7 +36,7 @@ from kesoku_actors.actors import Cell, ChildSpec, Dynamic, DynamicSpec, Mailbox,
 from kesoku_actors.app.graces import STOP_S, divide
 from kesoku_actors.app.journal import StoreJournal
 from kesoku_actors.app.workspaces import workspace_folder
-from kesoku_actors.clock import World
+from kesoku_actors.clock import Clock, World
 from kesoku_actors.gateway import Announcements, Broadcaster, Gateway, Latches, Subscriptions
 from kesoku_actors.llm.gate import provider_actor
 from kesoku_actors.log import Logger
@@ -76,7 +76,7 @@ from kesoku_actors.store import (
 )
 from kesoku_actors.tools import ToolOptions, ToolRegistry, Tools, add_job_tools
 from kesoku_actors.tools.whole import keep_whole
-from kesoku_actors.turnlog import TurnLog, TurnLogOptions
+from kesoku_actors.turnlog import LoggedProvider, TurnLog, TurnLogOptions
 
 HOPELESS = (StoreDamaged, StoreInUse, StoreUnusable)
 """Faults of the store that no restart of an actor can help (C6, C8)."""
@@ -170,9 +170,10 @@ def build_house(plan: Plan) -> House:
         options=evolve(plan.tool_options, shutdown_grace_s=graces.tools_s, ending_s=graces.ending_s),
     )
     add_job_tools(plan.registry, lambda: tools)
+    beside = plan.brain_for if turn_log is None else partial(_logged, plan.brain_for, turn_log, world.clock)
     histories = Histories(latches)
     compactions = Compactions(
-        CompactionParts(gateway=gateway, histories=histories, brain_for=plan.brain_for, world=world, log=log)
+        CompactionParts(gateway=gateway, histories=histories, brain_for=beside, world=world, log=log)
     )
     exits = Exits()
     workers = Dynamic("workers", on_exit=exits.put)
@@ -229,7 +230,7 @@ def build_house(plan: Plan) -> House:
             DynamicSpec(id="compactions", dynamic=compactions.dynamic, fatal=HOPELESS),
             agents,
             ChildSpec(id="janitor", start=partial(janitor, parts=janitor_parts), fatal=HOPELESS),
-            *(() if plan.may_title is None else (_titler(plan, plan.may_title, gateway),)),
+            *(() if plan.may_title is None else (_titler(plan, plan.may_title, gateway, beside),)),
             *(() if plan.search is None else (_indexer(plan.search, gateway),)),
             SupervisorSpec(id="edges", children=tuple(plan.edges(gateway))),
         ),
@@ -255,10 +256,16 @@ def build_house(plan: Plan) -> House:
     return House(spec=root, gateway=gateway, tools=tools, store=store, compactions=compactions)
 
 
-def _titler(plan: Plan, may_title: Callable[[Brain], bool], gateway: Gateway) -> ChildSpec:
-    parts = TitleParts(
-        gateway=gateway, brain_for=plan.brain_for, may_title=may_title, world=plan.world, log=plan.log
-    )
+def _logged(brain_for: Callable[[Channel], Brain], turn_log: TurnLog, clock: Clock, channel: Channel) -> Brain:
+    """Return the model of a channel, whose inferences beside the turns are written down as well (P4)."""
+    brain = brain_for(channel)
+    return evolve(brain, provider=LoggedProvider(provider=brain.provider, log=turn_log, clock=clock))
+
+
+def _titler(
+    plan: Plan, may_title: Callable[[Brain], bool], gateway: Gateway, brain_for: Callable[[Channel], Brain]
+) -> ChildSpec:
+    parts = TitleParts(gateway=gateway, brain_for=brain_for, may_title=may_title, world=plan.world, log=plan.log)
     return ChildSpec(id="titles", start=partial(titler, parts=parts), restart=Restart.TEMPORARY, fatal=HOPELESS)
 
 

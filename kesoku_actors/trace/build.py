@@ -14,8 +14,19 @@ from attrs import frozen
 from kesoku_actors.protocol import Job, Message, Reason, Role, SessionInfo, Status, Stop, StoredStep, Type
 from kesoku_actors.store import CallRecord, SessionRecord, TurnRecord
 from kesoku_actors.trace.calls import call_item
-from kesoku_actors.trace.exchanges import Exchanges, Mask, Pool
-from kesoku_actors.trace.items import answer, inference, interruption, message, stop, text, thought, title_of, tokens_of
+from kesoku_actors.trace.exchanges import Exchanges, Mask, Pool, needed
+from kesoku_actors.trace.items import (
+    answer,
+    aside,
+    inference,
+    interruption,
+    message,
+    stop,
+    text,
+    thought,
+    title_of,
+    tokens_of,
+)
 from kesoku_actors.trace.model import Item, Kind, State, Tokens, Trace, Turn
 from kesoku_actors.turnlog import LoggedInference
 
@@ -56,7 +67,8 @@ def build_trace(sources: Sources, number: int | None = None) -> Trace:
     if number is not None and number not in numbers:
         raise IndexError(f"there is no turn {number}: the session has {len(numbers)}")
     turns = tuple(desk.turn(each - 1) for each in (numbers if number is None else (number,)))
-    outside = tuple(message(row, sources.mask) for row in record.outside) if number is None else ()
+    outside = tuple(_outside(record, exchanges, sources.mask)) if number is None else ()
+    found, texts = needed(exchanges.found, pool.texts)
     return Trace(
         session=_masked(record.session, sources.mask),
         generated=sources.generated,
@@ -64,9 +76,16 @@ def build_trace(sources: Sources, number: int | None = None) -> Trace:
         turns=turns,
         turns_in_all=len(desk.roots),
         outside=outside,
-        exchanges=tuple(exchanges.found),
-        pool=tuple(pool.texts),
+        exchanges=found,
+        pool=texts,
     )
+
+
+def _outside(record: SessionRecord, exchanges: Exchanges, mask: Mask) -> list[Item]:
+    """Return what belongs to no turn, by time."""
+    waiting = [message(row, mask) for row in record.outside]
+    asides = [aside(logged, exchange) for logged, exchange in exchanges.asides()]
+    return sorted([*waiting, *asides], key=lambda item: item.begin)
 
 
 def _masked(session: SessionInfo, mask: Mask) -> SessionInfo:

@@ -6,13 +6,13 @@ names only what it adds to an earlier one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from kesoku_actors.protocol import Message, StoredStep, Type
-from kesoku_actors.trace.model import Exchange, Source
+from kesoku_actors.trace.model import Exchange, Source, Tokens
 from kesoku_actors.turnlog import LoggedInference, to_yaml
 
 Mask = Callable[[str], str]
@@ -38,10 +38,15 @@ class Pool:
 
 
 @define(eq=False)
-class _Logged:
+class Logged:
     """An inference of the log whose texts are in the pool."""
 
+    inference_id: str
     name: str
+    model: str
+    purpose: str
+    state: str
+    tokens: Tokens
     messages: list[int]
     request: int
     tools: int
@@ -59,7 +64,8 @@ class Exchanges:
     rows: Sequence[Message]
     """In the order of the history."""
     found: list[Exchange] = field(factory=list, init=False)
-    _logged: dict[str, _Logged] = field(factory=dict, init=False)
+    _logged: dict[str, Logged] = field(factory=dict, init=False)
+    _asked: set[str] = field(factory=set, init=False)
     _last_logged: tuple[int, list[int]] | None = field(default=None, init=False)
     _last_rebuilt: tuple[int, int] | None = field(default=None, init=False)
     """The latest rebuilt exchange, and how many rows it has."""
@@ -69,8 +75,13 @@ class Exchanges:
         """Take the turn log."""
         add = self.pool.add
         for log in logs:
-            self._logged[log.inference_id] = _Logged(
+            self._logged[log.inference_id] = Logged(
+                inference_id=log.inference_id,
                 name=log.name,
+                model=log.model,
+                purpose=log.purpose,
+                state=log.state,
+                tokens=Tokens(**dict(log.tokens), is_known=bool(log.tokens)),
                 messages=[add(message) for message in log.history],
                 request=add(log.request),
                 tools=add(log.tools),
@@ -92,13 +103,22 @@ class Exchanges:
         logged = self._logged.get(inference_id)
         return None if logged is None else logged.first_piece_s
 
+    def asides(self) -> Iterator[tuple[Logged, int]]:
+        """Yield the inferences of the log that no step asked for, each with its exchange: titles, summaries, and what
+        was logged and never committed."""
+        for logged in self._logged.values():
+            if logged.inference_id not in self._asked:
+                self.found.append(self._exact(logged))
+                yield logged, len(self.found) - 1
+
     def add(self, stored: StoredStep, rows_before: int, said: Sequence[Message]) -> int:
         """Return the index of an inference's exchange: `rows_before` of the rows were there, `said` came of it."""
         logged = self._logged.get(stored.step.inference_id)
+        self._asked.add(stored.step.inference_id)
         self.found.append(self._rebuilt(stored, rows_before, said) if logged is None else self._exact(logged))
         return len(self.found) - 1
 
-    def _exact(self, logged: _Logged) -> Exchange:
+    def _exact(self, logged: Logged) -> Exchange:
         base, same = None, 0
         if self._last_logged is not None:
             base, before = self._last_logged
@@ -132,6 +152,26 @@ class Exchanges:
             tools=self.pool.add(""),
             response=self.pool.add(to_yaml(_response(stored, said))),
         )
+
+
+def needed(found: Sequence[Exchange], texts: Sequence[str]) -> tuple[tuple[Exchange, ...], tuple[str, ...]]:
+    """Return the exchanges with the texts they name, and no others: the log may tell of other turns too."""
+    order: dict[int, int] = {}
+
+    def of(index: int) -> int:
+        return order.setdefault(index, len(order))
+
+    moved = tuple(
+        evolve(
+            exchange,
+            messages=tuple(map(of, exchange.messages)),
+            request=of(exchange.request),
+            tools=of(exchange.tools),
+            response=of(exchange.response),
+        )
+        for exchange in found
+    )
+    return moved, tuple(texts[index] for index in order)
 
 
 def row_text(row: Message) -> str:

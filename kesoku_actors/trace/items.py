@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from kesoku_actors.protocol import LEAVES, Message, Reason, Role, Status, StepState, Stop, StoredStep, Type, Usage
-from kesoku_actors.trace.exchanges import Mask
+from kesoku_actors.trace.exchanges import Logged, Mask
 from kesoku_actors.trace.model import Item, Kind, Part, State, Tokens
 
 _LONGEST_TITLE: Final = 200
@@ -21,7 +21,7 @@ _STATES: Final = {
     Status.PROCESSING: State.OPEN,
     Status.PENDING: State.OPEN,
 }
-_STEP_STATES: Final = {
+_STEP_STATES: Final[Mapping[str, State]] = {
     StepState.FINISHED: State.DONE,
     StepState.CANCELLED: State.INTERRUPTED,
     StepState.FAILED: State.FAILED,
@@ -134,6 +134,21 @@ def inference(
         error=None if step.error is None else mask(step.error),
         tokens=tokens_of(step.usage),
         facts=tuple((name, mask(value)) for name, value in facts),
+        exchange=exchange,
+    )
+
+
+def aside(logged: Logged, exchange: int) -> Item:
+    """Return an inference that belongs to no turn."""
+    began = logged.began or 0.0
+    return Item(
+        kind=Kind.INFERENCE,
+        state=_STEP_STATES.get(logged.state, State.UNKNOWN),
+        title=f"{logged.model} → {logged.purpose}",
+        begin=began,
+        end=None if logged.latency_s is None else began + logged.latency_s,
+        tokens=logged.tokens,
+        facts=(("model", logged.model), ("purpose", logged.purpose), ("inference", logged.inference_id)),
         exchange=exchange,
     )
 

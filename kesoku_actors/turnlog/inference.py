@@ -31,6 +31,7 @@ class Inference:
     request: Request
     """Without the history that was sent: see `body`."""
     root_id: str
+    """The turn it belongs to; empty for one beside the turns."""
     attempt: int
     """Counts the inferences of its turn in this life of the program, from 1."""
     provider: str

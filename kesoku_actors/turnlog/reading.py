@@ -25,6 +25,8 @@ LARGEST: Final = 64 << 20
 _PARTS: Final = ("metadata", "history", "tools", "request", "response")
 _MESSAGE: Final = "\n  - "
 _ID: Final = re.compile(r'^  inference_id: "?([0-9A-Za-z._-]{1,64})"?$', re.MULTILINE)
+_WORDS: Final = re.compile(r"^  (model|purpose|state): (\S.{0,200})$", re.MULTILINE)
+_TOKENS: Final = re.compile(r"^    (input|cached|output|thinking): ([0-9]{1,12})$", re.MULTILINE)
 _FLOATS: Final = re.compile(r"^  (unix_time|latency_s|first_piece_s): ([0-9]{1,12}(?:\.[0-9]{1,9})?)$", re.MULTILINE)
 
 
@@ -39,6 +41,12 @@ class LoggedInference:
     """UTC seconds."""
     latency_s: float | None
     first_piece_s: float | None
+    model: str
+    purpose: str
+    state: str
+    """How it ended, in one word; empty when the file does not tell."""
+    tokens: tuple[tuple[str, int], ...]
+    """Those that the provider told, by name."""
     history: tuple[str, ...]
     """Each message that was sent, as YAML."""
     request: str
@@ -75,6 +83,7 @@ def _parted(file: LogFile, text: str) -> LoggedInference | None:
     identity = _ID.search(metadata)
     if identity is None or "response" not in parts:  # cut short, or not ours
         return None
+    words = {name: word.strip('"') for name, word in _WORDS.findall(f"{metadata}\n{response}")}
     floats = {name: float(value) for name, value in _FLOATS.findall(f"{metadata}\n{response}")}
     return LoggedInference(
         name=file.name,
@@ -83,6 +92,10 @@ def _parted(file: LogFile, text: str) -> LoggedInference | None:
         began=floats.get("unix_time"),
         latency_s=floats.get("latency_s"),
         first_piece_s=floats.get("first_piece_s"),
+        model=words.get("model", ""),
+        purpose=words.get("purpose", ""),
+        state=words.get("state", ""),
+        tokens=tuple((name, int(number)) for name, number in _TOKENS.findall(response)),
         history=tuple(_messages(parts.get("history", ""))),
         request=parts.get("request", ""),
         tools=parts.get("tools", ""),

@@ -122,6 +122,7 @@ def test_one_turn_alone_brings_only_its_own_exchanges(day: Played) -> None:
         assert [turn.number for turn in trace.turns] == [3]
         assert (len(trace.exchanges), trace.turns_in_all) == (1, 5)
         assert len(request_of(trace, 0)) == messages
+        assert not [text for text in trace.pool if "And now publish it." in text]
     for number in (0, -1, 6):
         with pytest.raises(IndexError, match="the session has 5"):
             day.trace(number)
@@ -226,6 +227,19 @@ def test_every_outcome_of_a_call_has_a_state_of_its_own(day: Played) -> None:
     assert len(seen) == len(Outcome)
 
 
+async def test_an_inference_that_no_turn_asked_for_stands_outside_with_its_exchange(
+    tmp_path: Path, autojump_clock: trio.testing.MockClock
+) -> None:
+    session = await _titled(tmp_path)
+    trace = session.trace()
+    (aside,) = trace.outside
+    assert (aside.kind, aside.state, aside.title) == (Kind.INFERENCE, State.DONE, "scenario → title")
+    assert aside.exchange is not None
+    assert len(request_of(trace, aside.exchange)) == 2
+    assert "state: finished" in trace.pool[trace.exchanges[aside.exchange].response]
+    assert session.trace(1).outside == ()
+
+
 async def test_what_is_not_over_is_open_and_what_waits_stands_outside(
     tmp_path: Path, autojump_clock: trio.testing.MockClock
 ) -> None:
@@ -240,6 +254,19 @@ async def test_what_is_not_over_is_open_and_what_waits_stands_outside(
     assert (Kind.CALL, State.OPEN) in kinds(trace, 1)
     assert [item.title for item in trace.outside] == ["And now?"]
     assert json.loads(json.dumps(trace_data(trace)))["outside"][0]["state"] == "open"
+
+
+async def _titled(folder: Path) -> Played:
+    """Play a session whose model is asked for a title."""
+
+    async def talk(home: Home) -> Message:
+        asked = await home.ended(await home.say("What is a keeper?"))
+        while len(home.model.requests) < 2:
+            await trio.testing.wait_all_tasks_blocked()
+        return asked
+
+    answer = (Say(text="Somebody who keeps."),)
+    return await played(folder, [answer], talk, may_title=lambda _brain: True)
 
 
 async def _unfinished(folder: Path, talk: Any) -> Played:

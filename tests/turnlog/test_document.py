@@ -27,6 +27,7 @@ def test_it_says_when_who_and_where() -> None:
         "idx": 7,
         "provider": "openai",
         "model": "m-1",
+        "purpose": "answer",
         "inference_id": "1.1.1",
         "root_id": "root",
         "attempt": 1,

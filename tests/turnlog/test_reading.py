@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kesoku_actors.protocol import Usage
 from kesoku_actors.turnlog import file_name, read_logs, to_yaml
 from kesoku_actors.turnlog.document import make_document
 
@@ -25,7 +26,7 @@ def put(folder: Path, idx: int, text: str) -> None:
 
 
 def test_an_inference_is_found_with_its_parts(tmp_path: Path) -> None:
-    put(tmp_path, 3, to_yaml(make_document(inference(reply("Fine.\nThanks.")), 3)))
+    put(tmp_path, 3, to_yaml(make_document(inference(reply("Fine.\nThanks.", usage=Usage(output=7))), 3)))
     (found,) = read_logs(tmp_path)
     assert (found.idx, found.inference_id, found.name) == (3, "1.1.1", file_name(3))
     assert (found.began, found.latency_s, found.first_piece_s) == (1_700_000_000.25, 2.0, 0.5)
@@ -33,6 +34,7 @@ def test_an_inference_is_found_with_its_parts(tmp_path: Path) -> None:
         "  - role: system\n    content: Be brief.",
         "  - role: user\n    content: |2-\n      Hi.\n      How are you?",
     )
+    assert (found.model, found.purpose, found.state, found.tokens) == ("m-1", "answer", "finished", (("output", 7),))
     assert "model: m-1" in found.request
     assert "name: date" in found.tools
     assert "Thanks." in found.response

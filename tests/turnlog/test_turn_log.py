@@ -18,12 +18,15 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kesoku_actors.actors import run_system
 from kesoku_actors.actors.spec import SupervisorSpec
+from kesoku_actors.clock import Clock
+from kesoku_actors.llm.port import ProviderError
+from kesoku_actors.llm.scripted import Fail, Say, Scenario, ScriptedModel, Stall
 from kesoku_actors.log import Entry, Logger, mask_secrets
 from kesoku_actors.store import StoreBusy
-from kesoku_actors.turnlog import TurnLog, TurnLogOptions, file_name
+from kesoku_actors.turnlog import LoggedProvider, TurnLog, TurnLogOptions, file_name
 from kesoku_actors.turnlog.actor import in_thread
 
-from ..llm.examples import said
+from ..llm.examples import asking, ignore, said
 from .examples import inference, reply
 
 
@@ -264,3 +267,23 @@ async def test_a_store_that_does_not_answer_leaves_the_index_to_the_files(tmp_pa
     async with at_work(tmp_path, steps=busy) as desk:
         await desk.write(1)
     assert desk.names() == [file_name(3), file_name(4)]
+
+
+async def test_an_inference_beside_the_turns_is_written_as_it_ends(tmp_path: Path) -> None:
+    moves = ((Say(text="A title"),), (Fail(kind="auth"),), (Stall(),))
+    async with at_work(tmp_path) as desk:
+        provider = LoggedProvider(provider=ScriptedModel(Scenario(inferences=moves)), log=desk.log, clock=Clock())
+        assert (provider.name, provider.model, provider.supports_tools) == ("scripted", "scenario", True)
+        request = asking(said(1, "Hi"), inference_id="aside.1")
+        heard: list[str] = []
+        await provider.infer(request, lambda piece: heard.append(piece.text))
+        with pytest.raises(ProviderError):
+            await provider.infer(request, ignore)
+        with trio.move_on_after(0):
+            await provider.infer(request, ignore)
+        await wait_all_tasks_blocked()
+    assert "".join(heard) == "A title"
+    found = [content(tmp_path, idx) for idx in (1, 2, 3)]
+    assert [one["response"]["state"] for one in found] == ["finished", "failed", "cancelled"]
+    assert found[0]["metadata"]["root_id"] is None
+    assert found[0]["history"] == [{"role": "user", "content": "Hi"}]

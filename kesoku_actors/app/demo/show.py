@@ -58,7 +58,7 @@ class Pace:
     """What a tool takes."""
 
 
-SLOW: Final = Pace(pause=9.0, word=0.12, tool=4.0)
+SLOW: Final = Pace(pause=14.0, word=0.2, tool=6.0)
 FAST: Final = Pace(pause=0.0, word=0.01, tool=0.5)
 
 
