@@ -26,6 +26,7 @@ _DEFAULT_ATTEMPTS = GiveBack(key=WorkerKey(session_id="", epoch=0, worker=0), cl
 def begin_epoch(tx: Transaction, command: BeginEpoch) -> EpochBegun:
     """Raise the epoch and give back what the workers of earlier ones held."""
     epoch = tx.one("UPDATE meta SET value = value + 1 WHERE name = 'epoch' RETURNING value")
+    tx.write_sessions()  # of what the group did before
     written = [id for (id,) in tx.select("SELECT id FROM sessions WHERE worker IS NOT NULL ORDER BY no")]
     for session_id in dict.fromkeys([*written, *tx.memory.all_hired()]):
         session = tx.session(session_id)
