@@ -45,7 +45,7 @@ async def the_session(reader: Reader | None, named: str) -> SessionInfo:
     check_session_id(named)
     part = named.upper()
     found = await reader.sessions_named(part, _NAMED + 1) if reader else ()
-    better = [session for session in found if session.id.startswith(part)] or found
+    better = [session for session in found if session.id.startswith(part)] or list(found)
     if not better:
         raise NotFound(f"there is no session {named!r}; {_HINT}")
     if len(better) > 1:
