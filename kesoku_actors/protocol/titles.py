@@ -47,7 +47,7 @@ def _seen(text: str) -> str:
     """Return the text on one line, without what nobody sees; a joiner stays where it joins."""
     signs = (" " if sign.isspace() else sign for sign in text)
     kept = (sign for sign in signs if sign == _JOINER or unicodedata.category(sign) not in _UNSEEN)
-    return " ".join("".join(kept).split()).strip(_JOINER)
+    return " ".join("".join(kept).split()).strip(_JOINER + " ")
 
 
 def _short(text: str) -> str:

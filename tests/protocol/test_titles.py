@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kesoku_actors.protocol.graphemes import is_boundary
@@ -52,6 +52,7 @@ def test_a_proposed_title_is_its_first_line_without_ornaments(text: str, title: 
     assert tidied(text) == title
 
 
+@example("0\r\u200d")
 @given(st.one_of(st.text(max_size=300), _MARKUP))
 def test_a_title_is_short_and_has_nothing_unseen(text: str) -> None:
     for title in (first_words(text), tidied(text)):
