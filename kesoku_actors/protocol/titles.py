@@ -51,7 +51,7 @@ def _seen(text: str) -> str:
 
 
 def _short(text: str) -> str:
-    """Return the text whole, or up to a place where it may be cut, between words where there is one in its second half."""
+    """Return the text whole, or up to where it may be cut: between words, where its second half has such a place."""
     ends = [index for index in range(1, len(text) + 1) if is_boundary(text, index)]
     if len(ends) <= LONGEST:
         return text
