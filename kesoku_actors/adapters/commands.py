@@ -19,8 +19,10 @@ from typing import Final, Protocol
 
 from attrs import field, frozen
 
+from kesoku_actors.adapters.approvals import NO, Decision, parse, pick
+from kesoku_actors.adapters.jobs import job_lines, to_stop
 from kesoku_actors.errors import UsageError
-from kesoku_actors.protocol import BusyMode, SessionInfo, Stop
+from kesoku_actors.protocol import Approval, BusyMode, Job, SessionInfo, Stop
 from kesoku_actors.store.port import NothingToStop
 
 Lines = tuple[str, ...]
@@ -34,6 +36,7 @@ class Values(StrEnum):
     MODEL = "model"
     MODE = "mode"
     SESSION = "session"
+    APPROVAL = "approval"
 
 
 @frozen
@@ -96,6 +99,21 @@ class Surface(Protocol):
 
     async def set_mode(self, mode: BusyMode) -> BusyMode:
         """Change it."""
+
+    async def approvals(self) -> Sequence[Approval]:
+        """Return the calls of the session that wait for a person's yes, in order (T7)."""
+
+    async def decide(self, approval: Approval, decision: Decision) -> str:
+        """Answer about one of them; return what became of it, in words."""
+
+    async def jobs(self) -> Sequence[Job]:
+        """Return the jobs of the session, oldest first (I8)."""
+
+    def now(self) -> float:
+        """Return the time, UTC seconds."""
+
+    async def stop_job(self, job: Job) -> bool:
+        """End a job and wait until it has ended. False: it does not run any more."""
 
     async def trace(self) -> str:
         """Write what happened in this session as a file; return where it is."""
@@ -267,6 +285,23 @@ async def _mode(surface: Surface, name: str) -> Lines:
     return (f"a message that comes while a turn runs: {(await surface.set_mode(mode)).value}",)
 
 
+async def _approve(surface: Surface, argument: str) -> Lines:
+    name, decision = parse(argument)
+    return (await surface.decide(pick(await surface.approvals(), name), decision),)
+
+
+async def _deny(surface: Surface, name: str) -> Lines:
+    return (await surface.decide(pick(await surface.approvals(), name), NO),)
+
+
+async def _jobs(surface: Surface, argument: str) -> Lines:
+    jobs = await surface.jobs()
+    if not argument:
+        return job_lines(jobs, surface.now())
+    job = to_stop(jobs, argument)
+    return (f"{job.id} was ended" if await surface.stop_job(job) else f"{job.id} does not run any more",)
+
+
 async def _trace(surface: Surface, _: str) -> Lines:
     return (f"wrote {await surface.trace()}; open it in a browser",)
 
@@ -313,6 +348,15 @@ COMMANDS: Final = CommandTable(
             values=Values.MODE,
             help="What a message does while a turn runs: interrupt, queue, collect, steer.",
         ),
+        Command(
+            name="approve",
+            run=_approve,
+            argument="[ID] [session]",
+            values=Values.APPROVAL,
+            help="Let a call run that waits for your yes; in this session always.",
+        ),
+        Command(name="deny", run=_deny, argument="[ID]", values=Values.APPROVAL, help="Let a call that waits not run."),
+        Command(name="jobs", run=_jobs, argument="[stop JOB]", help="List background jobs, or end one."),
         Command(name="trace", run=_trace, help="Write what happened in this session as one HTML file."),
         Command(name="help", run=_help, help="Show this list."),
         Command(name="quit", run=_leave, help="Leave; what is not finished is taken up next time."),

@@ -52,7 +52,7 @@ def run_interactive(request: TalkRequest) -> int:
         )
         log.say = screen.say
         try:
-            session_id = trio.run(_interactive, request, prelude, screen)
+            session_id = trio.run(_interactive, request, prelude, screen, log)
         except SystemFailed as failed:
             raise most_telling(failed) from failed
         finally:
@@ -62,7 +62,7 @@ def run_interactive(request: TalkRequest) -> int:
     return 0
 
 
-async def _interactive(request: TalkRequest, prelude: Prelude, screen: Screen) -> str | None:
+async def _interactive(request: TalkRequest, prelude: Prelude, screen: Screen, log: _ScreenLog) -> str | None:
     settings, world = request.settings, prelude.world
     channel = await channel_of(request, world)
     remit = Remit((channel,))
@@ -106,10 +106,12 @@ async def _interactive(request: TalkRequest, prelude: Prelude, screen: Screen) -
                 remit=remit,
                 tool_warnings=tool_warnings(settings, prelude.shelter),
                 warn=warn,
+                end_job=house.tools.stop_job,
                 write_trace=partial(trace_file, house.gateway.reader, settings=settings, clock=world.clock),
             )
             with signals.heard() as numbers:
                 session_id = await run_talk(options, gateway=house.gateway, desk=desk, world=world, signals=numbers)
+            log.say = None  # the screen is gone; what is still to be told has its place below it
             _say_what_is_waited_for(len(house.tools.statistics().running))
             return session_id
     return None  # a signal ended it before it could talk, or cut it short
@@ -163,6 +165,8 @@ class TalkDesk:
     """Show lines to the person."""
     write_trace: Callable[[str], Awaitable[Path]]
     """Write the trace of a session and tell where."""
+    end_job: Callable[[str], Awaitable[bool]]
+    """Ends a job and waits for its end."""
     _is_warned: bool = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -193,6 +197,9 @@ class TalkDesk:
 
     def end_compaction(self, session_id: str) -> bool:
         return self.compactions.end(session_id)
+
+    async def stop_job(self, call_id: str) -> bool:
+        return await self.end_job(call_id)
 
     def work_for(self, channel: Channel) -> None:
         self.remit.add(channel)

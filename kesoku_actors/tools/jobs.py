@@ -139,7 +139,8 @@ def lost_job(job: str, title: str) -> str:
 
 def notice_of(job: str, title: str, ending: JobEnding, outcome: ToolOutcome) -> str:
     """Return what the model is told of a job's end: how, what it said last, and where all of it is."""
-    lines = [f"The background job {job} ({title[:200]}) {_WORDS[ending]}."]
+    how = f": {detail}" if (detail := detail_of(outcome.metadata)) else ""
+    lines = [f"The background job {job} ({title[:200]}) {_WORDS[ending]}{how}."]
     if said := outcome.content.strip():
         lines.append(f"The end of what it said:\n{said[-NOTICE_CHARS:]}")
     if outcome.output_file is not None:

@@ -231,9 +231,9 @@ class Tools:
     def _advance(self) -> None:
         """Ask for those that need a yes, and start what has a slot."""
         while self._open and not self._shut and self._to_ask:
-            unasked = self._to_ask.pop()
+            unasked = self._to_ask.pop(0)
             if not self._begin_to_ask(unasked):  # who asked before is about to end: `_hear_exit` goes on
-                self._to_ask.append(unasked)
+                self._to_ask.insert(0, unasked)
                 break
         grace_s = self.options.shutdown_grace_s + self.options.ending_s
         while self._open and not self._shut and (run := self._board.take()) is not None:

@@ -8,12 +8,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kesoku_actors.adapters.approvals import ALWAYS, NO, ONCE, Decision
 from kesoku_actors.adapters.commands import COMMANDS, Choice, CommandTable, Do, ModelInfo, Refuse, Say, Values
 from kesoku_actors.errors import UsageError
-from kesoku_actors.protocol import BusyMode, Stop
+from kesoku_actors.protocol import Approval, BusyMode, Job, JobEnding, JobState, Stop
 from kesoku_actors.store import NothingToStop
 
-NAMES = ["stop", "force", "clear", "compact", "status", "sessions", "resume", "llm", "mode", "trace", "help", "quit"]
+NAMES = [
+    "stop",
+    "force",
+    "clear",
+    "compact",
+    "status",
+    "sessions",
+    "resume",
+    "llm",
+    "mode",
+    "approve",
+    "deny",
+    "jobs",
+    "trace",
+    "help",
+    "quit",
+]
 
 
 class Room:
@@ -25,6 +42,8 @@ class Room:
         self.reply = reply
         self.compacts = False
         self.asked: list[Any] = []
+        self.waiting: tuple[Approval, ...] = ()
+        self.work: tuple[Job, ...] = ()
 
     async def stop(self) -> Stop | NothingToStop:
         return self.reply
@@ -68,6 +87,23 @@ class Room:
     async def set_mode(self, mode: BusyMode) -> BusyMode:
         self.asked.append(mode)
         return mode
+
+    async def approvals(self) -> tuple[Approval, ...]:
+        return self.waiting
+
+    async def decide(self, approval: Approval, decision: Decision) -> str:
+        self.asked.append((approval.call_id, decision))
+        return "said"
+
+    async def jobs(self) -> tuple[Job, ...]:
+        return self.work
+
+    def now(self) -> float:
+        return 1_010.0
+
+    async def stop_job(self, job: Job) -> bool:
+        self.asked.append(job.id)
+        return job.number == 1
 
     async def trace(self) -> str:
         return "/home/ada/trace-1.html"
@@ -189,3 +225,70 @@ async def test_a_stop_with_no_turn_ends_the_compaction_which_tells_of_it_itself(
     assert await done("/stop", busy) == ()
     assert busy.asked == []
     assert await done("/compact") == ("summarising",)
+
+
+def waiting(call_id: str) -> Approval:
+    return Approval(
+        call_id=call_id, session_id="s", root_id="m", tool="shell", arguments={}, expires=0.0, parts=("git",)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("/approve", ("XXAB1", ONCE)),
+        ("/approve ab1", ("XXAB1", ONCE)),
+        ("/approve SESSION", ("XXAB1", ALWAYS)),
+        ("/approve B1 session", ("XXAB1", ALWAYS)),
+        ("/deny", ("XXAB1", NO)),
+        ("/deny xxab1", ("XXAB1", NO)),
+    ],
+)
+async def test_the_only_call_that_waits_needs_no_name(text: str, asked: tuple[str, Decision]) -> None:
+    room = Room(NothingToStop())
+    room.waiting = (waiting("XXAB1"),)
+    assert await done(text, room) == ("said",)
+    assert room.asked == [asked]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("/approve", "2 calls wait for a yes, name one: XAB1 (shell), YAB2 (shell)"),
+        ("/approve C3", "no call 'C3' waits for a yes; there are: XAB1 (shell), YAB2 (shell)"),
+        ("/approve B1 now", "/approve takes an id and the word 'session', not 'B1 now'"),
+    ],
+)
+async def test_an_answer_that_says_not_to_what_is_taken_for_none(text: str, told: str) -> None:
+    room = Room(NothingToStop())
+    room.waiting = (waiting("XAB1"), waiting("YAB2"))
+    with pytest.raises(UsageError) as refused:
+        await done(text, room)
+    assert (str(refused.value), room.asked) == (told, [])
+
+
+async def test_where_nothing_waits_nothing_is_answered() -> None:
+    with pytest.raises(UsageError, match="no call waits"):
+        await done("/deny")
+
+
+def job(number: int, state: JobState = JobState.RUNNING) -> Job:
+    ending = None if state is JobState.RUNNING else JobEnding.EXITED
+    shape = {"session_id": "s", "call_id": f"c{number}", "title": "make all", "began": 1_000.0, "ending": ending}
+    return Job(number=number, state=state, detail="exit status 2" if ending else "", **shape)  # type: ignore[arg-type]
+
+
+async def test_jobs_are_listed_those_that_run_last_and_ended_by_name() -> None:
+    room = Room(NothingToStop())
+    assert await done("/jobs", room) == ("there are no background jobs in this session",)
+    room.work = (job(1), job(2, JobState.TOLD))
+    assert [line.split() for line in await done("/jobs", room)] == [
+        ["job2", "exited,", "exit", "status", "2", "make", "all"],
+        ["job1", "running", "for", "10", "s", "make", "all"],
+        ["/jobs", "stop", "JOB", "ends", "one"],
+    ]
+    assert await done("/jobs stop job 1", room) == ("job1 was ended",)
+    for text, told in (("/jobs stop 2", "job2 does not run"), ("/jobs stop 3", "no job '3'"), ("/jobs end 1", "lists")):
+        with pytest.raises(UsageError, match=told):
+            await done(text, room)
+    assert room.asked == ["job1"]

@@ -58,6 +58,6 @@ def test_a_rule_for_a_tool_that_is_not_there_is_refused_and_names_the_nearest(tm
     (tmp_path / "config.toml").write_text('[tools.rules]\nrun_shel_command = "always"\njob_stop = "always"\n')
     settings = load_settings(tmp_path / "config.toml", environ={})
     with pytest.raises(
-        ConfigError, match="tools.rules.run_shel_command: unknown key, did you mean 'run_shell_command'"
+        ConfigError, match=r"tools\.rules\.run_shel_command: unknown key, did you mean 'run_shell_command'"
     ):
         check_rules(settings, registry_of(settings))

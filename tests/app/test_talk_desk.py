@@ -44,6 +44,7 @@ async def test_the_warnings_about_tools_come_once_with_the_first_model_that_has_
             remit=Remit((ROOM,)),
             tool_warnings=(WARNING,),
             warn=shown.extend,
+            end_job=home.house.tools.stop_job,
             write_trace=nothing_to_trace,
         )
         await desk.choose_model(ROOM, "plain")

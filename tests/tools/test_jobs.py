@@ -67,7 +67,7 @@ async def test_the_result_is_durable_before_the_job_is_told_and_its_end_comes_af
     ]
     ending, detail, notice = made.journal.over["a"]
     assert (ending, detail) == (JobEnding.EXITED, "exit status 0")
-    assert notice.endswith("has ended by itself.\nThe end of what it said:\nbegun done")
+    assert notice.endswith("has ended by itself: exit status 0.\nThe end of what it said:\nbegun done")
 
 
 async def test_a_call_that_ends_before_its_deadline_is_no_job(autojump_clock):

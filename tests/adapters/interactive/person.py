@@ -129,10 +129,11 @@ def person(
     size: tuple[int, int] = (80, 24),
     environ: Mapping[str, str] | None = None,
     at_once: str = "",
+    config: str = "",
 ) -> Iterator[Person]:
     """Start the program on the store in `folder`; `at_once` is typed before it can read."""
     (folder / "scenario.toml").write_text(scenario)
-    (folder / "config.toml").write_text(CONFIG)
+    (folder / "config.toml").write_text(CONFIG + config)
     master, slave = os.openpty()
     columns, lines = size
     fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))

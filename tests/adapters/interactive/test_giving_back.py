@@ -63,6 +63,9 @@ class BrokenDesk:
     def end_compaction(self, session_id: str) -> bool:
         raise Broken
 
+    async def stop_job(self, call_id: str) -> bool:
+        raise Broken
+
     def work_for(self, channel: Channel) -> None:
         raise Broken
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import stat
@@ -279,3 +280,115 @@ def test_a_second_talk_on_the_same_store_is_refused_in_a_line_and_the_first_one_
             assert any(line.startswith("kesoku-actors: error: ") for line in second.vt.everything)
         first.types("Paris?" + ENTER)
         first.sees("Paris it is.")
+
+
+ASKING = r"""
+[[rules]]
+when_result = ""
+moves = [{ say = "That is what came of it." }]
+[[rules]]
+when_said = "both"
+moves = [
+    { call = "run_shell_command", arguments = { command = "echo first; printf 'a\u001b[2Jb'" } },
+    { call = "run_shell_command", arguments = { command = "echo second" } },
+]
+[[rules]]
+when_said = "again"
+moves = [{ call = "run_shell_command", arguments = { command = "echo third" } }]
+"""
+RISKY = '[tools]\napprove = "risky"\n'
+
+
+def answered(seen: Person) -> None:
+    """A card that has just come up is read by nobody: wait until it counts."""
+    seen.sees(lambda vt: re.search(r"waits for your yes ([2-9]|\d\d+) s", vt.everything[-1]) is not None)
+
+
+def test_a_call_that_needs_a_yes_is_a_card_answered_by_a_number_or_a_command(tmp_path: Path) -> None:
+    with person(tmp_path, ASKING, size=(100, 40), config=RISKY) as i:
+        i.types("both" + ENTER)
+        i.sees("2  allow for this session   /approve ")
+        assert "a␛[2Jb" in "".join(i.vt.everything), "the command in full, and it controls nothing"
+        i.sees("waits for your yes")
+        answered(i)
+        i.types("3" + ENTER)
+        i.sees("denied: run_shell_command")
+        i.sees(lambda vt: sum("waits for your yes (" in line for line in vt.everything) == 2)
+        i.types("/approve session" + ENTER)
+        i.sees("allowed for this session: ")
+        i.sees("That is what came of it.")
+        i.sees(is_ready)
+        i.types("again" + ENTER)
+        i.sees(lambda vt: sum("That is what came of it." in line for line in vt.everything) == 2)
+        assert sum("waits for your yes (" in line for line in i.vt.everything) == 2, "echo needs no other yes"
+        i.types(CTRL_D)
+        assert i.leaves() == 0
+    outcomes = [json.loads(metadata) for role, metadata in i.rows("role, metadata") if role == "tool"]
+    assert sorted(each["outcome"] for each in outcomes) == ["error", "ok", "ok"]
+
+
+def test_a_call_that_waited_is_offered_again_after_a_kill_and_runs_once(tmp_path: Path) -> None:
+    with person(tmp_path, ASKING, config=RISKY) as i:
+        i.types("again" + ENTER)
+        i.sees("waits for your yes (")
+        i.process.kill()
+        i.leaves()
+    with person(tmp_path, ASKING, "-z", config=RISKY) as i:
+        i.sees("waits for your yes (")
+        i.types("/approve" + ENTER)
+        i.sees("That is what came of it.")
+        i.types(CTRL_D)
+        assert i.leaves() == 0
+    assert [content.split("\n")[0] for role, content in i.rows("role, content") if role == "tool"] == ["third"]
+
+
+def test_a_stop_withdraws_what_waits(tmp_path: Path) -> None:
+    with person(tmp_path, ASKING, config=RISKY) as i:
+        i.types("again" + ENTER)
+        i.sees("waits for your yes (")
+        i.types(CTRL_C)
+        i.sees("stopped: 1 message")
+        i.sees(is_ready)
+        i.types("/approve" + ENTER)
+        i.sees("no call waits for a yes here")
+        i.types(CTRL_D)
+        assert i.leaves() == 0
+
+
+JOBS = r"""
+[[rules]]
+when_result = "goes on in the background"
+moves = [{ say = "It takes a while." }]
+[[rules]]
+when_said = "serve"
+moves = [{ call = "run_shell_command", arguments = { command = "echo up; exec sleep 600", background = true } }]
+[[rules]]
+when_said = "background job job1"
+moves = [{ say = "I was told." }]
+"""
+
+
+def test_a_job_is_listed_ended_by_name_and_told_of(tmp_path: Path) -> None:
+    with person(tmp_path, JOBS, size=(120, 30)) as i:
+        i.types("serve" + ENTER)
+        i.sees("It takes a while.")
+        i.types("/jobs" + ENTER)
+        i.sees(
+            lambda vt: any(
+                re.match(r"job1 +running for \d+ s +echo up; exec sleep 600", line) for line in vt.everything
+            )
+        )
+        i.types("/jobs stop job1" + ENTER)
+        i.sees("job1 was ended")
+        i.sees("The background job job1 (echo up; exec sleep 600) was ended as asked")
+        i.types(CTRL_D)
+        assert i.leaves() == 0
+
+
+def test_leaving_ends_jobs_at_once_and_says_which(tmp_path: Path) -> None:
+    with person(tmp_path, JOBS, size=(120, 30)) as i:
+        i.types("serve" + ENTER)
+        i.sees("It takes a while.")
+        i.types(CTRL_D)
+        assert i.leaves() == 0
+        assert any("job1 was ended because the program stops: echo up" in line for line in i.vt.everything)

@@ -11,11 +11,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Any, Final, Protocol, assert_never
+from typing import Any, Final, assert_never
 
 import trio
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 
+from kesoku_actors.adapters.approvals import Decision
 from kesoku_actors.adapters.commands import (
     COMMANDS,
     Choice,
@@ -30,6 +31,8 @@ from kesoku_actors.adapters.commands import (
 )
 from kesoku_actors.adapters.courier import deliver
 from kesoku_actors.adapters.delivery import next_leaf
+from kesoku_actors.adapters.terminal.interactive.desk import Desk
+from kesoku_actors.adapters.terminal.interactive.questions import Questions
 from kesoku_actors.adapters.terminal.interactive.screen import Screen
 from kesoku_actors.adapters.terminal.interactive.stopping import Press, Stopping
 from kesoku_actors.adapters.terminal.view import Leaf
@@ -39,11 +42,14 @@ from kesoku_actors.gateway import Gateway
 from kesoku_actors.protocol import (
     LEAVES,
     ActivityChanged,
+    Approval,
+    ApprovalChanged,
     BusyMode,
     Changed,
     Channel,
     Event,
     Inbound,
+    Job,
     Message,
     ModeChanged,
     Role,
@@ -59,44 +65,6 @@ LISTED: Final = 50
 _AGAIN: Final = "Ctrl-C again leaves"
 _RECALLED: Final = 2
 """How many of the last texts are shown of a session that is gone on with."""
-
-
-@frozen(kw_only=True)
-class Answering:
-    """The model that answers."""
-
-    model: str
-    provider: str
-
-    @property
-    def label(self) -> str:
-        """Both, as people read them."""
-        return f"{self.model} ({self.provider})"
-
-
-class Desk(Protocol):
-    """What the composition can do for a conversation. Methods may raise `UsageError`, whose text is shown."""
-
-    def model_of(self, channel: Channel) -> Answering:
-        """Return which model answers in a channel."""
-
-    def models(self, channel: Channel) -> Sequence[ModelInfo]:
-        """Return the models there are."""
-
-    async def choose_model(self, channel: Channel, name: str) -> Answering:
-        """Let another model answer in a channel; return which."""
-
-    def compact(self, session_id: str, tell: Callable[[Lines], None]) -> None:
-        """Begin to summarise the older part of a session; `tell` is called with the receipt."""
-
-    def end_compaction(self, session_id: str) -> bool:
-        """Cancel that; return whether it was under way."""
-
-    def work_for(self, channel: Channel) -> None:
-        """Work for this channel too from now on (C2)."""
-
-    async def trace(self, session_id: str) -> str:
-        """Write the trace of a session; return where it is."""
 
 
 @define(eq=False)
@@ -118,10 +86,12 @@ class Conversation:
     _is_armed: bool = field(default=False, init=False)
     """Whether the next Ctrl-C leaves."""
     _listening: trio.CancelScope = field(factory=trio.CancelScope, init=False)
+    _questions: Questions = field(init=False)
     _values: dict[Values, tuple[Choice, ...]] = field(factory=dict, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._stopping = Stopping(self.gateway)
+        self._questions = Questions(gateway=self.gateway, clock=self.world.clock, say=self.screen.say)
 
     @property
     def commands(self) -> CommandTable:
@@ -145,6 +115,8 @@ class Conversation:
         """Do what an entered text asks for: post it, or run its command."""
         self._disarm()
         try:
+            if await self._questions.obey(text):
+                return
             match self.commands.parse(text):
                 case Say(text=content):
                     await self._post(content)
@@ -271,6 +243,26 @@ class Conversation:
             raise UsageError("there is nothing to trace yet")
         return await self.desk.trace(self.session_id)
 
+    async def approvals(self) -> Sequence[Approval]:
+        """Return the calls that wait for a yes."""
+        return () if self.session_id is None else await self.gateway.reader.approvals(self.session_id)
+
+    async def decide(self, approval: Approval, decision: Decision) -> str:
+        """Answer about one of them."""
+        return await self._questions.decide(approval, decision)
+
+    async def jobs(self) -> Sequence[Job]:
+        """Return the jobs of the session."""
+        return () if self.session_id is None else await self.gateway.reader.jobs(self.session_id)
+
+    def now(self) -> float:
+        """Return the time."""
+        return self.world.clock.wall()
+
+    async def stop_job(self, job: Job) -> bool:
+        """End a job."""
+        return await self.desk.stop_job(job.call_id)
+
     def leave(self) -> None:
         """End the conversation."""
         self.leaving.cancel()
@@ -280,6 +272,7 @@ class Conversation:
     async def _enter_channel(self) -> None:
         """Show where the talk stands in this channel, and what was not delivered yet."""
         self.session_id = await self.gateway.reader.open_session(self.channel)
+        self._questions.forget()
         self._tell(
             model=self.desk.model_of(self.channel).model,
             mode=(await self.mode()).value,
@@ -289,6 +282,7 @@ class Conversation:
             await self._recall(self.session_id)
         await self._deliver()
         await self._learn_values()
+        await self._ask()
 
     async def _recall(self, session_id: str) -> None:
         """Show the end of a session that is gone on with; what was not delivered yet comes through its delivery."""
@@ -318,8 +312,13 @@ class Conversation:
                     await self._deliver(row.seq)
             case Changed(message=row):
                 self.screen.show(event)
+                if row.waits and "job" in row.metadata:
+                    self.screen.seen.add(row.id)
+                    self.screen.say((row.content.partition("\n")[0],))
                 if row.root_id == row.id and row.has_ended and row.session_id == self.session_id:
                     nursery.start_soon(self._count, row.session_id)
+            case ApprovalChanged(session_id=self.session_id):
+                await self._ask()
             case ModeChanged(mode=mode):
                 self._tell(mode=mode.value)
             case ActivityChanged(session_id=other) if self.session_id not in (None, other):
@@ -353,6 +352,11 @@ class Conversation:
         is_ours = message.root_id in self.screen.seen
         leaf = Leaf(message=message, text=chunk.content, is_ours=is_ours, is_again=chunk.attempts > 1)
         await self.screen.leave(leaf)
+
+    async def _ask(self) -> None:
+        """Show the call that waits first for a yes."""
+        await self._questions.refresh(self.session_id)
+        self._values[Values.APPROVAL] = self._questions.choices()
 
     async def _count(self, session_id: str) -> None:
         """Show what the last inference that said so had to read."""

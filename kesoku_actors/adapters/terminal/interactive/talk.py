@@ -14,7 +14,8 @@ from attrs import frozen
 from kesoku_actors.adapters.commands import COMMANDS
 from kesoku_actors.adapters.courier import SurfaceGone
 from kesoku_actors.adapters.terminal.interactive.completion import Completion
-from kesoku_actors.adapters.terminal.interactive.conversation import Conversation, Desk
+from kesoku_actors.adapters.terminal.interactive.conversation import Conversation
+from kesoku_actors.adapters.terminal.interactive.desk import Desk
 from kesoku_actors.adapters.terminal.interactive.keyboard import Keyboard
 from kesoku_actors.adapters.terminal.interactive.keys import LeavePressed, Pressed
 from kesoku_actors.adapters.terminal.interactive.screen import Screen
