@@ -102,8 +102,17 @@ class Usage:
 
     input: int | None = None
     cached: int | None = None
+    """Of the input: what was read from the provider's cache."""
     output: int | None = None
     thinking: int | None = None
+    """Of the output: what was not said."""
+    cost: float | None = None
+    """US dollars, by the prices of the settings; none where there is none for the model."""
+
+    @property
+    def tokens(self) -> int:
+        """What went in and came out, as far as it is known."""
+        return (self.input or 0) + (self.output or 0)
 
 
 @frozen(kw_only=True)

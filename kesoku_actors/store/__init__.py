@@ -5,7 +5,7 @@
 * `actor`: the writer; `access`: which connections and threads
 * `engine`, `transaction`: one group of commands as one transaction
 * `posting`, `attachments`, `sessions`, `titles`, `stops`, `turns`, `commits`, `workers`, `calls`, `approvals`, `jobs`,
-  `deliveries`, `summaries`: the commands, by noun
+  `deliveries`, `summaries`, `spending`: the commands, by noun
 * `queries`, `records`, `rows`: reads; values and rows
 * `opening`, `ownership`, `header`, `schema`, `soundness`, `reading`, `faults`: the file
 """
@@ -23,6 +23,7 @@ from kesoku_actors.store.port import (
     CallProcess,
     CallStarted,
     CallWaiting,
+    ChooseModel,
     Chunk,
     ChunkAttempt,
     ChunkSent,
@@ -56,10 +57,14 @@ from kesoku_actors.store.port import (
     RegisterWorker,
     RequestForce,
     RequestStop,
+    ReserveSpending,
     ResultMode,
     SetMode,
     SetTitle,
     SettleAttachment,
+    Settlement,
+    SettleSpending,
+    Spending,
     StageOutcome,
     StopOutcome,
     StoreBusy,
@@ -90,6 +95,7 @@ __all__ = [
     "CallRecord",
     "CallStarted",
     "CallWaiting",
+    "ChooseModel",
     "Chunk",
     "ChunkAttempt",
     "ChunkSent",
@@ -127,6 +133,7 @@ __all__ = [
     "Registered",
     "RequestForce",
     "RequestStop",
+    "ReserveSpending",
     "ResultMode",
     "Rules",
     "SessionHistory",
@@ -134,6 +141,9 @@ __all__ = [
     "SetMode",
     "SetTitle",
     "SettleAttachment",
+    "SettleSpending",
+    "Settlement",
+    "Spending",
     "StageOutcome",
     "StopOutcome",
     "Store",

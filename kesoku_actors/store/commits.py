@@ -72,7 +72,7 @@ def commit(tx: Transaction, command: Commit) -> CommitReply:
     if row is not None:
         turn_id, message_ids, moved = row
         changed, said = json.loads(message_ids)
-        return _answer(tx, session, turn_id, Traces(rows=tuple(changed), said=tuple(said)), moved)
+        return _answer(tx, session, command, turn_id, Traces(rows=tuple(changed), said=tuple(said)), moved)
     if not is_registered(session, command.key):
         return _stale(f"worker {command.key.worker} of epoch {command.key.epoch} is not the registered one")
     root = tx.get(command.root_id) if command.root_id is not None else None
@@ -238,10 +238,12 @@ def _remember(tx: Transaction, session: Session, command: Commit, traces: Traces
     turn_id = command.claim.message_id if command.claim else command.root_id
     ids = to_json([traces.rows, traces.said])
     tx.execute("INSERT INTO commits VALUES (?, ?, ?, ?, ?)", (session.no, command.id, turn_id, ids, moved))
-    return _answer(tx, session, turn_id, traces, moved)
+    return _answer(tx, session, command, turn_id, traces, moved)
 
 
-def _answer(tx: Transaction, session: Session, turn_id: str | None, traces: Traces, moved: str | None) -> CommitReply:
+def _answer(
+    tx: Transaction, session: Session, command: Commit, turn_id: str | None, traces: Traces, moved: str | None
+) -> CommitReply:
     """Return what is told of a remembered commit: read now, also when it is sent again."""
     stops = open_stops(tx, session)
     if moved is not None:
@@ -250,12 +252,16 @@ def _answer(tx: Transaction, session: Session, turn_id: str | None, traces: Trac
     turn = tx.get(turn_id) if turn_id is not None else None
     rows = [row for row in map(tx.get, traces.rows) if row is not None]
     steps, spent_s = _spent(tx, session, turn) if turn else (0, 0.0)
+    is_resumed = turn is not None and steps > 0 and command.claim is not None
+    tokens, cost = queries.used(tx.connection, session.no, turn.seq) if turn and is_resumed else (0, 0.0)
     return Committed(
         rows=tuple(sorted(rows, key=lambda row: row.rev)),
         said=traces.said,
         open_calls=queries.calls(tx.connection, session.no, turn.seq) if turn and session.has_open(turn.seq) else (),
         steps=steps,
         spent_s=spent_s,
+        tokens=tokens,
+        cost=cost,
         mode=mode_of(tx, session),
         stops=stops,
     )

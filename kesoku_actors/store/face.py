@@ -64,6 +64,18 @@ class Store:
         """Change a channel's busy mode (I5)."""
         return cast(BusyMode, await self._ask(command))
 
+    async def choose_model(self, command: port.ChooseModel) -> None:
+        """Remember which model a person chose for a channel."""
+        await self._ask(command)
+
+    async def reserve_spending(self, command: port.ReserveSpending) -> port.Spending:
+        """Reserve what an inference may cost (B4)."""
+        return cast(port.Spending, await self._ask(command))
+
+    async def settle_spending(self, command: port.SettleSpending) -> None:
+        """Settle what inferences cost (B4)."""
+        await self._ask(command)
+
     async def set_title(self, command: port.SetTitle) -> bool:
         """Give a session a better title than the one it has."""
         return cast(bool, await self._ask(command))

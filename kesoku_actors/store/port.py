@@ -161,6 +161,10 @@ class Committed:
     """Of the session, not done."""
     said: tuple[str, ...] = ()
     """Ids of the rows committed with its step: what the model said, in order."""
+    tokens: int = 0
+    """Of a commit that claims: what went into and came out of the models in the claimed turn so far (B4)."""
+    cost: float = 0.0
+    """And what that cost, US dollars, as far as prices were known."""
 
 
 @frozen(kw_only=True)
@@ -284,6 +288,51 @@ class SetMode:
 
     channel: Channel
     mode: BusyMode
+
+
+@frozen(kw_only=True)
+class ChooseModel:
+    """Remember which model a person chose for a channel; none: the configured one again. Answer: none."""
+
+    channel: Channel
+    name: str | None
+
+
+@frozen(kw_only=True)
+class Settlement:
+    """What an inference cost in the end, US dollars."""
+
+    id: str
+    dollars: float
+
+
+@frozen(kw_only=True)
+class ReserveSpending:
+    """An inference is about to begin: reserve what it may cost (B4). Answer: `Spending`. Safe to send again."""
+
+    id: str
+    day: int
+    """UTC, days since 1970."""
+    dollars: float
+    most: float
+    """What may be spent and reserved in that day."""
+    settled: tuple[Settlement, ...] = ()
+    """Inferences that have ended; settled first."""
+
+
+@frozen(kw_only=True)
+class Spending:
+    """Whether it was reserved, and what of the day was spent and reserved before."""
+
+    is_reserved: bool
+    dollars: float
+
+
+@frozen(kw_only=True)
+class SettleSpending:
+    """Inferences have ended (B4). Answer: none. Safe to send again."""
+
+    settled: tuple[Settlement, ...]
 
 
 @frozen(kw_only=True)
@@ -617,6 +666,9 @@ Command = (
     | CloseSession
     | WipeSession
     | SetMode
+    | ChooseModel
+    | ReserveSpending
+    | SettleSpending
     | SetTitle
     | ImportSessions
     | EditMessage

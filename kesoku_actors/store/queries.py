@@ -316,6 +316,13 @@ def mode(connection: apsw.Connection, channel: Channel) -> BusyMode | None:
     return None if stored is None else BusyMode(stored)
 
 
+def chosen_model(connection: apsw.Connection, channel: Channel) -> str | None:
+    """Return the model that a person chose for a channel, or none."""
+    sql = "SELECT llm FROM channels WHERE chatbot_id = ? AND channel_id = ?"
+    found: str | None = scalar(connection, sql, (channel.chatbot_id, channel.channel_id))
+    return found
+
+
 def last_seen(connection: apsw.Connection, channel: Channel) -> str | None:
     """Return the external id of a channel's last message stored or refused (M8), or none."""
     sql = "SELECT last_seen FROM channels WHERE chatbot_id = ? AND channel_id = ?"
@@ -351,6 +358,16 @@ def spent(connection: apsw.Connection, no: int, root_seq: int) -> tuple[int, flo
     """Return how many steps a turn has, and the seconds that they and its results took (B4)."""
     row = first(connection, "SELECT steps, spent_s FROM turns WHERE session_no = ? AND root_seq = ?", (no, root_seq))
     return (0, 0.0) if row is None else (row[0], row[1])
+
+
+def used(connection: apsw.Connection, no: int, root_seq: int) -> tuple[int, float]:
+    """Return the tokens that went into and came out of the models in a turn, and what they cost (B4)."""
+    sql = (
+        "SELECT coalesce(sum(coalesce(step ->> '$.usage.input', 0) + coalesce(step ->> '$.usage.output', 0)), 0),"
+        " coalesce(sum(step ->> '$.usage.cost'), 0.0) FROM steps WHERE session_no = ? AND root_seq = ?"
+    )
+    ((tokens, cost),) = select(connection, sql, (no, root_seq))
+    return int(tokens), float(cost)
 
 
 def calls_of(connection: apsw.Connection, root_id: str) -> tuple[OpenCall, ...]:

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from kesoku_actors.protocol import Approval, BusyMode, Channel, Job, Message, SessionInfo, Stop, Waiting
 from kesoku_actors.protocol.summaries import Summary
-from kesoku_actors.store import archiving, queries, summaries
+from kesoku_actors.store import archiving, queries, spending, summaries
 from kesoku_actors.store.access import Access
 from kesoku_actors.store.archive import SessionArchive
 from kesoku_actors.store.port import Chunk, OpenCall, Publication, StopOutcome, StoreBusy
@@ -119,6 +119,14 @@ class Reader:
     async def mode(self, channel: Channel) -> BusyMode:
         """Return the channel's busy mode (I5)."""
         return await self._read(queries.mode, channel) or self.rules.default_mode
+
+    async def chosen_model(self, channel: Channel) -> str | None:
+        """Return the name of the model that a person chose for the channel, or none."""
+        return await self._read(queries.chosen_model, channel)
+
+    async def spent(self, day: int) -> float:
+        """Return what was spent and is reserved in a UTC day (days since 1970), US dollars (B4)."""
+        return await self._read(spending.of_day, day)
 
     async def last_seen(self, channel: Channel) -> str | None:
         """Return the external id of the channel's last message stored or refused, or none (M8)."""

@@ -17,7 +17,7 @@ from kesoku_actors.store.sql import select
 APPLICATION_ID: Final = 0x4B736B75
 """Marks a SQLite file as ours: "Ksku"."""
 
-MIGRATIONS: Final = ("0001_rows", "0002_summaries", "0003_jobs", "0004_fewer_trees")
+MIGRATIONS: Final = ("0001_rows", "0002_summaries", "0003_jobs", "0004_fewer_trees", "0005_spending")
 SCHEMA: Final = len(MIGRATIONS)
 """The number of the last migration this program knows."""
 

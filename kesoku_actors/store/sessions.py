@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kesoku_actors.protocol import BusyMode, Channel, Reason, SessionState, Stop
 from kesoku_actors.store import queries
-from kesoku_actors.store.port import CloseSession, NothingToStop, SetMode, WipeSession
+from kesoku_actors.store.port import ChooseModel, CloseSession, NothingToStop, SetMode, WipeSession
 from kesoku_actors.store.stops import settle_stops, stop_all
 from kesoku_actors.store.transaction import Session, Transaction
 
@@ -41,6 +41,16 @@ def set_mode(tx: Transaction, command: SetMode) -> BusyMode:
             session.mode = command.mode
     tx.changes.modes[channel] = command.mode
     return command.mode
+
+
+def choose_model(tx: Transaction, command: ChooseModel) -> None:
+    """Remember the model of a channel; it survives a restart and a clear."""
+    channel = command.channel
+    tx.execute(
+        "INSERT INTO channels (chatbot_id, channel_id, llm) VALUES (?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET llm = excluded.llm",
+        (channel.chatbot_id, channel.channel_id, command.name),
+    )
 
 
 def close_session(tx: Transaction, command: CloseSession) -> Stop | NothingToStop:

@@ -1,0 +1,54 @@
+"""What inferences cost: an estimate is reserved before one begins, and settled when it has ended (B4).
+
+Invariants: what is spent and reserved in a day never goes beyond the bound of the last reservation, as far as the
+estimates hold; a reservation is settled once, and one that never is counts for its day in full.
+"""
+
+from __future__ import annotations
+
+import apsw
+
+from kesoku_actors.store.port import ReserveSpending, Settlement, SettleSpending, Spending
+from kesoku_actors.store.sql import first, scalar
+from kesoku_actors.store.transaction import Transaction
+
+
+def reserve(tx: Transaction, command: ReserveSpending) -> Spending:
+    """Settle what has ended, then reserve, unless the day has no room for it."""
+    for settlement in command.settled:
+        _settle(tx, settlement)
+    known = first(tx.connection, "SELECT 1 FROM reservations WHERE id = ?", (command.id,))
+    so_far = of_day(tx.connection, command.day)
+    if known is not None:  # its reply was lost
+        return Spending(is_reserved=True, dollars=so_far - command.dollars)
+    if so_far + command.dollars > command.most:
+        return Spending(is_reserved=False, dollars=so_far)
+    tx.execute("DELETE FROM reservations WHERE day < ?", (command.day - 1,))
+    tx.execute("INSERT INTO reservations VALUES (?, ?, ?)", (command.id, command.day, command.dollars))
+    return Spending(is_reserved=True, dollars=so_far)
+
+
+def settle(tx: Transaction, command: SettleSpending) -> None:
+    """Put what inferences really cost in the place of what was reserved for them; safe to send again."""
+    for settlement in command.settled:
+        _settle(tx, settlement)
+
+
+def of_day(connection: apsw.Connection, day: int) -> float:
+    """Return what is spent and reserved in a day."""
+    sql = (
+        "SELECT coalesce((SELECT dollars FROM spending WHERE day = ?1), 0.0)"
+        " + coalesce((SELECT sum(dollars) FROM reservations WHERE day = ?1), 0.0)"
+    )
+    return float(scalar(connection, sql, (day,)))
+
+
+def _settle(tx: Transaction, settlement: Settlement) -> None:
+    row = first(tx.connection, "SELECT day FROM reservations WHERE id = ?", (settlement.id,))
+    if row is None:
+        return
+    tx.execute("DELETE FROM reservations WHERE id = ?", (settlement.id,))
+    tx.execute(
+        "INSERT INTO spending VALUES (?, ?) ON CONFLICT DO UPDATE SET dollars = dollars + excluded.dollars",
+        (row[0], settlement.dollars),
+    )
