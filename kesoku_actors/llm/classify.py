@@ -4,7 +4,8 @@ Tables and nothing else decide: `KIND_OF_CODE`, `KIND_OF_PHRASE` and `KIND_OF_ST
 words are more exact than its HTTP status, so they are asked first), `REMEDY` says what a kind asks for. A kind not
 listed is retried, as an unknown failure of a server usually passes.
 
-`Retry-After` is read in both its forms, seconds and HTTP date; the wall clock comes as a number.
+`Retry-After` is read in both its forms, seconds and HTTP date, and so is what Google says in an error's details; the
+wall clock comes as a number.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ REMEDY: Final[Mapping[str, Remedy]] = {
     "model": Remedy.TELL,
     "address": Remedy.TELL,
     "filtered": Remedy.TELL,
+    "project": Remedy.TELL,
 }
 
 KIND_OF_STATUS: Final[Mapping[int, str]] = {
@@ -119,6 +121,7 @@ _LENGTHS: Final = (
 )
 """How servers write how long a prompt was and may be."""
 _LONGEST_DETAIL: Final = 300
+_DELAY: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s\Z")
 
 
 @frozen(kw_only=True)
@@ -143,6 +146,7 @@ _ADVICE: Final[Mapping[str, str]] = {
     "address": "the server does not speak this protocol there; change {address}",
     "connect": "the server cannot be reached; {address} says where it is",
     "tools": "the model cannot use tools",
+    "project": "no project of Google Cloud is named; set [{provider}] project_id, or use credentials that name one",
     "quota": "the account behind the key has no credit left; the key is looked for in {key}",
     "context": "the conversation is longer than the model can read",
 }
@@ -152,17 +156,17 @@ def provider_error(source: Source, kind: str, detail: str, *, retry_after_s: flo
     """Return the error of this kind, saying which provider failed, how, and what to do (P2)."""
     advice = _ADVICE.get("no_key" if kind == "auth" and not source.has_key else kind)
     said = whole_text(" ".join(detail.split())[:_LONGEST_DETAIL])
-    parts = [
-        part
-        for part in (advice and advice.format(key=source.key, model=source.model, address=source.address), said)
-        if part
-    ]
+    parts = [part for part in (advice and advice.format(**_words(source)), said) if part]
     return ProviderError(
         f"{source.provider}: {': '.join(parts) or kind}",
         remedy=REMEDY.get(kind, Remedy.RETRY),
         retry_after_s=retry_after_s,
         kind=kind,
     )
+
+
+def _words(source: Source) -> dict[str, str]:
+    return {"provider": source.provider, "key": source.key, "model": source.model, "address": source.address}
 
 
 def from_status(source: Source, status: int, headers: Mapping[str, str], body: bytes, *, now: float) -> ProviderError:
@@ -174,6 +178,7 @@ def from_status(source: Source, status: int, headers: Mapping[str, str], body: b
     kind = kind_of_error(error) or KIND_OF_STATUS.get(status) or ("server" if status >= 500 else "request")
     detail = str(error.get("message") or body[:_LONGEST_DETAIL].decode("utf-8", "replace"))
     wait_s = retry_after(headers.get("retry-after"), now=now)
+    wait_s = retry_delay(error) if wait_s is None else wait_s
     return _measured(provider_error(source, kind, f"HTTP {status} {detail}".rstrip(), retry_after_s=wait_s), error)
 
 
@@ -183,7 +188,8 @@ def from_error_object(source: Source, error: Any) -> ProviderError:
     code = fields.get("code")
     status_kind = KIND_OF_STATUS.get(code) if isinstance(code, int) else None
     kind = kind_of_error(fields) or status_kind or "server"
-    return _measured(provider_error(source, kind, str(fields.get("message") or fields)), fields)
+    told = provider_error(source, kind, str(fields.get("message") or fields), retry_after_s=retry_delay(fields))
+    return _measured(told, fields)
 
 
 def lengths_in(error: Mapping[str, Any]) -> tuple[int, int] | None:
@@ -228,6 +234,18 @@ def retry_after(value: str | None, *, now: float) -> float | None:
     except ValueError:
         return None
     return max(0.0, moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() - now)
+
+
+def retry_delay(error: Mapping[str, Any]) -> float | None:
+    """Return the seconds that Google's `RetryInfo` among an error's details asks for; none without one."""
+    details = error.get("details")
+    delays = [detail.get("retryDelay") for detail in _objects(details) if "RetryInfo" in str(detail.get("@type"))]
+    found = [match for delay in delays if (match := _DELAY.match(str(delay)))]
+    return float(found[0][1]) if found else None
+
+
+def _objects(value: Any) -> list[Mapping[str, Any]]:
+    return [part for part in value if isinstance(part, Mapping)] if isinstance(value, list) else []
 
 
 def error_of(body: bytes) -> Mapping[str, Any]:

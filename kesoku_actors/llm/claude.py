@@ -69,7 +69,7 @@ class ClaudeModel:
     _making: trio.Lock = field(factory=trio.Lock, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        self.source = evolve(self.source, has_key=self.access.api_key is not None)
+        self.source = evolve(self.source, has_key=self.access.auth_mode == "vertex" or self.access.api_key is not None)
 
     @property
     def name(self) -> str:
@@ -86,8 +86,7 @@ class ClaudeModel:
         body = self._body(request)
         client = await self._connected()
         for _ in range(_MOST_PAUSES):
-            request.sent({**body, "stream": True})
-            async with client.stream(body, heard=lambda: emit(_ALIVE)) as events:
+            async with client.stream(body, sent=request.sent, heard=lambda: emit(_ALIVE)) as events:
                 async for event in events:
                     for piece in stream.feed(event):
                         emit(piece)

@@ -6,9 +6,11 @@ SDK's parser there, because the first one ever takes a tenth of a second.
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from typing import Any, Final
 
 import anthropic
@@ -24,6 +26,9 @@ from kesoku_actors.llm.port import ProviderError
 
 _TIMEOUT: Final = httpx2.Timeout(connect=10.0, write=60.0, read=None, pool=None)
 _USER_AGENT: Final = f"kesoku-actors/{__version__}"
+
+_SENT: Final[ContextVar[Callable[[Mapping[str, Any]], None]]] = ContextVar("sent")
+"""Who hears of a request to Vertex AI, whose body the SDK words anew."""
 _KIND_OF_EXCEPTION: Final[tuple[tuple[tuple[type[Exception], ...], str], ...]] = (
     ((httpx2.UnsupportedProtocol, httpx2.InvalidURL), "address"),
     ((httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError), "connect"),
@@ -67,14 +72,18 @@ class ClaudeClient:
 
     @asynccontextmanager
     async def stream(
-        self, body: Mapping[str, Any], *, heard: Callable[[], None]
+        self, body: Mapping[str, Any], *, sent: Callable[[Mapping[str, Any]], None], heard: Callable[[], None]
     ) -> AsyncIterator[AsyncIterator[Mapping[str, Any]]]:
-        """Send a request; give its events as data. `heard` is told of every chunk. Raises `ProviderError`."""
+        """Send a request; give its events as data.
+
+        `sent` is told the body as it goes on the wire, `heard` of every chunk of bytes. Raises `ProviderError`.
+        """
         try:
             if self.token is not None:
-                assert isinstance(self.sdk, anthropic.AsyncAnthropicVertex)
-                self.sdk.access_token = await self.token.get(self.source)
-                self.sdk.project_id = self.sdk.project_id or self.token.project
+                await self._authorise(self.token)
+                _SENT.set(sent)
+            else:
+                sent({**body, "stream": True})
             created = await self.sdk.messages.create(**body, stream=True)
             hear(created.response, heard)
             async with created:
@@ -87,6 +96,13 @@ class ClaudeClient:
     async def aclose(self) -> None:
         """Close every connection."""
         await self.http.aclose()
+
+    async def _authorise(self, token: GoogleToken) -> None:
+        assert isinstance(self.sdk, anthropic.AsyncAnthropicVertex)
+        self.sdk.access_token = await token.get(self.source)
+        self.sdk.project_id = self.sdk.project_id or token.project
+        if not self.sdk.project_id:
+            raise provider_error(self.source, "project", "")
 
     def _refusal(self, error: anthropic.APIStatusError) -> ProviderError:
         response = error.response
@@ -105,7 +121,13 @@ class ClaudeClient:
 
 def open_client(access: ClaudeAccess, source: Source, wall: Callable[[], float], *, model: str) -> ClaudeClient:
     """Open a client and warm it. Blocks for some tenths of a second; call it in a thread."""
-    http = httpx2.AsyncClient(timeout=_TIMEOUT, headers={"user-agent": _USER_AGENT}, follow_redirects=False)
+    by_vertex = access.auth_mode == "vertex"
+    http = httpx2.AsyncClient(
+        timeout=_TIMEOUT,
+        headers={"user-agent": _USER_AGENT},
+        follow_redirects=False,
+        event_hooks={"request": [_tell]} if by_vertex else {},
+    )
     common: dict[str, Any] = {
         "http_client": http,
         "max_retries": 0,
@@ -115,7 +137,7 @@ def open_client(access: ClaudeAccess, source: Source, wall: Callable[[], float],
     }
     token = None
     sdk: anthropic.AsyncAnthropic | anthropic.AsyncAnthropicVertex
-    if access.auth_mode == "vertex":
+    if by_vertex:
         token = GoogleToken(wall)
         sdk = anthropic.AsyncAnthropicVertex(
             region=access.location, project_id=access.project_id or "", access_token="none yet", **common
@@ -125,7 +147,18 @@ def open_client(access: ClaudeAccess, source: Source, wall: Callable[[], float],
     return ClaudeClient(sdk=sdk, http=http, source=source, wall=wall, token=token, notices=_warm(model))
 
 
+async def _tell(request: httpx2.Request) -> None:
+    _SENT.get()(json.loads(request.content))
+
+
 async def _events(created: anthropic.AsyncStream[Any]) -> AsyncIterator[Mapping[str, Any]]:
+    if created.response.headers.get("content-type", "").startswith("application/json"):
+        # What stands between may answer the whole message at once.
+        whole = json.loads(await created.response.aread())
+        if not isinstance(whole, Mapping):
+            raise ValueError("no message")
+        yield whole
+        return
     async for event in created:
         yield event.to_dict(mode="json", exclude_unset=True)
 

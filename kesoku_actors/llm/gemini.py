@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import trio
 from attrs import define, evolve, field, frozen
 
-from kesoku_actors.llm.classify import Source
+from kesoku_actors.llm.classify import Source, provider_error
 from kesoku_actors.llm.dialects import Declaring
 from kesoku_actors.llm.dialects.gemini import declare
 from kesoku_actors.llm.gemini_body import GeminiOptions, make_body
 from kesoku_actors.llm.gemini_names import CONTEXT_TOKENS, ThinkingLevel
 from kesoku_actors.llm.gemini_repair import repair
 from kesoku_actors.llm.gemini_stream import GeminiStream
+from kesoku_actors.llm.google_token import GoogleToken
 from kesoku_actors.llm.port import Emit, Limits, Piece, Reply, Request
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import DeltaKind
@@ -63,11 +64,13 @@ class GeminiModel:
     context_tokens: int | None = CONTEXT_TOKENS
     supports_tools: bool = True
     _declaring: Declaring = field(factory=lambda: Declaring(declare), init=False, repr=False)
+    _token: GoogleToken | None = field(default=None, init=False, repr=False)
     _client: GeminiClient | None = field(default=None, init=False, repr=False)
     _making: trio.Lock = field(factory=trio.Lock, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         self.source = evolve(self.source, has_key=self.access.auth_mode == "vertex" or self.access.api_key is not None)
+        self._token = GoogleToken(self.wall) if self.access.auth_mode == "vertex" else None
 
     @property
     def name(self) -> str:
@@ -75,8 +78,14 @@ class GeminiModel:
         return self.source.provider
 
     async def warm(self) -> None:
-        """Import the SDK and open the client, so that the first inference need not wait for it."""
-        await self._connected()
+        """Import the SDK and open the client, so that the first inference need not wait for it.
+
+        Without a project the client cannot be opened before Google's credentials are asked; an inference does that.
+        """
+        if self._token is not None and self.access.project_id is None:
+            await trio.to_thread.run_sync(_warm)
+        else:
+            await self._connected()
 
     async def infer(self, request: Request, emit: Emit) -> Reply:
         """Run one inference; empty pieces say only that bytes came. Raises `ProviderError` (P2, P3)."""
@@ -105,10 +114,23 @@ class GeminiModel:
     async def _connected(self) -> GeminiClient:
         async with self._making:
             if self._client is None:
-                self._client = await trio.to_thread.run_sync(self._open)
+                access = self.access
+                if self._token is not None and access.project_id is None:
+                    await self._token.get(self.source)
+                    if self._token.project is None:
+                        raise provider_error(self.source, "project", "")
+                    access = evolve(access, project_id=self._token.project)
+                self._client = await trio.to_thread.run_sync(self._open, access)
             return self._client
 
-    def _open(self) -> GeminiClient:
+    def _open(self, access: GeminiAccess) -> GeminiClient:
         from kesoku_actors.llm.gemini_sdk import open_client
 
-        return open_client(self.access, self.source, self.wall)
+        _warm()
+        return open_client(access, self.source, self.wall, self._token)
+
+
+def _warm() -> None:
+    from kesoku_actors.llm.gemini_sdk import warm
+
+    warm()

@@ -1,7 +1,7 @@
 """Google's SDK as this program uses it: one streamed content at a time, its errors as ours.
 
-Importing this module imports the SDK; `gemini` does it in a thread. `open_client` also plays one content through the
-SDK's parser there, because the first one ever takes its time.
+Importing this module imports the SDK; `gemini` does it in a thread. `warm` plays one content through the SDK's parser
+there, because the first one ever takes its time.
 
 The SDK is given our HTTP client. Each request carries a number in a header, which the client takes off again: by it the
 request's own ears are found, those for the body as it goes on the wire and those for the bytes that come. On Vertex AI
@@ -136,9 +136,10 @@ class GeminiClient:
         return from_status(self.source, status, headers, json.dumps(details).encode(), now=self.wall())
 
 
-def open_client(access: GeminiAccess, source: Source, wall: Callable[[], float]) -> GeminiClient:
-    """Open a client and warm it. Blocks for some tenths of a second; call it in a thread."""
-    token = GoogleToken(wall) if access.auth_mode == "vertex" else None
+def open_client(
+    access: GeminiAccess, source: Source, wall: Callable[[], float], token: GoogleToken | None
+) -> GeminiClient:
+    """Open a client, with a token for Vertex AI. Blocks for some tenths of a second; call it in a thread."""
     ears = _Ears(token=token, source=source)
     http = httpx2.AsyncClient(
         timeout=_TIMEOUT, event_hooks={"request": [ears.request], "response": [ears.response]}, follow_redirects=False
@@ -149,7 +150,6 @@ def open_client(access: GeminiAccess, source: Source, wall: Callable[[], float])
     # The SDK warns of every word of the service's that it does not know yet; what becomes of those is our matter.
     warnings.filterwarnings("ignore", message=".* is not a valid ", category=UserWarning)
     sdk = _sdk(access, options)
-    _warm()
     return GeminiClient(sdk=sdk, http=http, ears=ears, source=source, wall=wall)
 
 
@@ -188,7 +188,9 @@ async def _as_data(
         yield chunk.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"sdk_http_response"})
 
 
-def _warm() -> None:
+def warm() -> None:
+    """Play a content through the SDK."""
+
     def answer(_request: httpx2.Request) -> httpx2.Response:
         return httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=_FIRST_WORDS)
 

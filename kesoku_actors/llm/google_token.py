@@ -1,11 +1,13 @@
 """An access token of Google Cloud, loaded and refreshed in a thread: google-auth blocks, and never on the event loop.
 
 Application default credentials are looked for where Google's own tools look. One refresh runs at a time; whoever asks
-meanwhile waits for it. A token is renewed a minute before it ends, so that none ends on its way.
+meanwhile waits for it, also when the one who began it has left: a refresh cannot be ended, only left behind in its
+thread. A token is renewed a minute before it ends, so that none ends on its way.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from datetime import UTC
 from typing import TYPE_CHECKING, Any, Final
@@ -14,12 +16,16 @@ import trio
 from attrs import define, field
 
 from kesoku_actors.llm.classify import Source, provider_error
+from kesoku_actors.llm.port import ProviderError
 
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials
+    from google.auth.exceptions import GoogleAuthError
 
 SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 _EARLY_S: Final = 60.0
+_MOST_LEFT: Final = 4
+"""Refreshes left behind at once; more wait, so that dead ones do not take every thread."""
 
 
 def default_credentials() -> tuple[Any, str | None]:
@@ -40,29 +46,40 @@ class GoogleToken:
     project: str | None = field(default=None, init=False)
     """The project the credentials name, once they are loaded."""
     _credentials: Credentials | None = field(default=None, init=False, repr=False)
-    _lock: trio.Lock = field(factory=trio.Lock, init=False, repr=False)
+    _asking: trio.Lock = field(factory=trio.Lock, init=False, repr=False)
+    _refreshing: threading.Lock = field(factory=threading.Lock, init=False, repr=False)
+    _threads: trio.CapacityLimiter = field(factory=lambda: trio.CapacityLimiter(_MOST_LEFT), init=False, repr=False)
 
     async def get(self, source: Source) -> str:
-        """Return a token that is good for a minute at least. Raises `ProviderError` (tell) when there is none."""
-        async with self._lock:
-            # Left behind when cancelled: the refresh is bounded by google-auth's own time limits.
-            return await trio.to_thread.run_sync(self._get, source, abandon_on_cancel=True)
+        """Return a token that is good for a minute at least. Raises `ProviderError` when there is none.
+
+        Bad credentials are for a person (tell); a server that does not answer now is asked again (retry).
+        """
+        async with self._asking:
+            return await trio.to_thread.run_sync(self._get, source, abandon_on_cancel=True, limiter=self._threads)
 
     def _get(self, source: Source) -> str:
-        from google.auth.exceptions import GoogleAuthError, TransportError
+        from google.auth.exceptions import GoogleAuthError
         from google.auth.transport.requests import Request as Transport
 
         try:
-            if self._credentials is None:
-                self._credentials, self.project = self.load()
-            if not self._credentials.token or self._ends_soon(self._credentials):
-                self._credentials.refresh(Transport())  # type: ignore[no-untyped-call]  # it says nothing of its types
-        except TransportError as error:
-            raise provider_error(source, "connect", f"the Google account could not be asked: {error}") from error
+            with self._refreshing:
+                if self._credentials is None:
+                    self._credentials, self.project = self.load()
+                if not self._credentials.token or self._ends_soon(self._credentials):
+                    self._credentials.refresh(Transport())  # type: ignore[no-untyped-call]  # it says nothing of types
+                return str(self._credentials.token)
         except GoogleAuthError as error:
-            raise provider_error(source, "auth", f"Google credentials: {error}") from error
-        return str(self._credentials.token)
+            raise _told(source, error) from error
 
     def _ends_soon(self, credentials: Credentials) -> bool:
         expiry = credentials.expiry  # in UTC, without a zone
         return expiry is not None and expiry.replace(tzinfo=UTC).timestamp() - self.wall() < _EARLY_S
+
+
+def _told(source: Source, error: GoogleAuthError) -> ProviderError:
+    from google.auth.exceptions import TransportError
+
+    if error.retryable or isinstance(error, TransportError):
+        return provider_error(source, "timeout", f"Google's account server did not answer: {error}")
+    return provider_error(source, "auth", f"Google credentials: {error}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from email.utils import formatdate
+from typing import Any
 
 import pytest
 
@@ -146,3 +148,22 @@ def test_lengths_that_are_no_numbers_are_none() -> None:
     assert lengths_in({"n_prompt_tokens": "many", "n_ctx": 12}) is None
     assert lengths_in({"n_prompt_tokens": 13}) is None
     assert lengths_in({"n_prompt_tokens": 13, "n_ctx": 12}) == (13, 12)
+
+
+@pytest.mark.parametrize(
+    ("details", "wait_s"),
+    [
+        ([{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "17s"}], 17.0),
+        ([{"@type": "x"}, {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "2.5s"}], 2.5),
+        ([{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "soon"}], None),
+        ([{"@type": "type.googleapis.com/google.rpc.QuotaFailure", "retryDelay": "17s"}], None),
+        ("17s", None),
+        ([], None),
+    ],
+)
+def test_google_says_in_the_details_how_long_to_wait(details: Any, wait_s: float | None) -> None:
+    error = {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "Quota exceeded", "details": details}
+    body = json.dumps({"error": error}).encode()
+    assert from_status(SOURCE, 429, {}, body, now=0.0).retry_after_s == wait_s
+    assert from_error_object(SOURCE, error).retry_after_s == wait_s
+    assert from_status(SOURCE, 429, {"retry-after": "3"}, body, now=0.0).retry_after_s == 3
