@@ -38,6 +38,10 @@ def _text(text: str) -> Block:
     return {"type": "text", "text": text}
 
 
+def _without_file(citation: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in citation.items() if key != "file_id"}
+
+
 @define(kw_only=True)
 class _Mending:
     """The body as it is mended, and what was done."""
@@ -53,7 +57,7 @@ class _Mending:
         ]
         if not self.body.get("tools"):
             messages = [self._told(message) for message in messages]
-        messages = self._alternating(self._paired(messages))
+        messages = self._alternating(self._paired(self._without_halves(messages)))
         self.body["messages"] = messages
         self._fit_media(messages)
         self._breakpoints(messages)
@@ -80,6 +84,9 @@ class _Mending:
             match block["type"]:
                 case "text" if not block["text"].strip():
                     self._done("left out an empty text")
+                case "text" if any(map(rules.names_a_file, block.get("citations") or ())):
+                    self._done("left out the ids of cited files")
+                    yield block | {"citations": [_without_file(citation) for citation in block["citations"]]}
                 case "thinking" | "redacted_thinking" if message["role"] == "assistant":
                     if rules.is_signed(block):
                         yield {key: value for key, value in block.items() if key != "cache_control"}
@@ -94,6 +101,15 @@ class _Mending:
                     yield dict(block)
                 case kind:
                     self._done(f"left out a {kind} in a message of the {message['role']}")
+
+    def _without_halves(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Leave out what the service's own tools did by halves: an answer was cut off there."""
+        halves = [block for _, block in rules.left_alone(messages)]
+        self.repairs += [f"left out half of a {block['type']}" for block in halves]
+        return [
+            message | {"content": [one for one in message["content"] if not any(one is half for half in halves)]}
+            for message in messages
+        ]
 
     def _result_content(self, content: list[Block]) -> list[Block]:
         kept = []

@@ -2,11 +2,12 @@
 
 1. The messages begin and end with the user's, and roles alternate. (The server joins neighbours of one role, and takes
    an answer at the end as one to go on with; neither is ever meant here.)
-2. A content is a list of blocks that is not empty; a text block has something in it but white space.
+2. A content is a list of blocks that is not empty; a text block has something in it but white space, and its citations
+   name no file by an id.
 3. A `tool_use` has an id of its own, of letters, digits, `_` and `-`, a name of the same (128 at most), an object as
    input; it stands in an assistant message.
 4. The user message behind an assistant message begins with the results of its calls, one each, in order; no result
-   stands anywhere else. A result's content is text, images and documents.
+   stands anywhere else. A result's content is text, images, documents and search results.
 5. Thoughts stand in assistant messages, with the signature they came with; redacted ones with their data. While
    thinking is asked for by a budget, an assistant message with calls that is still being answered begins with one.
 6. Requests with calls or results define tools; their names differ and keep to rule 3.
@@ -15,6 +16,8 @@
 9. Images are JPEG, PNG, GIF or WebP, 5 MiB of base64 at most and 100 of them; documents are PDF or plain text; the
    whole is 32 MiB at most; 100,000 messages.
 10. No text holds half a surrogate pair.
+11. What the service's own tools did stands in assistant messages: each use has its result behind it, in order of time,
+    unless it waits for calls that it made; no result stands without its use.
 """
 
 from __future__ import annotations
@@ -30,9 +33,23 @@ from kesoku_actors.llm.wellformed import is_whole, json_size
 Block = Mapping[str, Any]
 Message = Mapping[str, Any]
 
-IN_USER: Final = frozenset({"text", "image", "document", "tool_result"})
-IN_ASSISTANT: Final = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
-IN_RESULT: Final = frozenset({"text", "image", "document"})
+SERVER_USE: Final = "server_tool_use"
+SERVER_RESULTS: Final = frozenset(
+    {
+        "web_search_tool_result",
+        "web_fetch_tool_result",
+        "code_execution_tool_result",
+        "bash_code_execution_tool_result",
+        "text_editor_code_execution_tool_result",
+        "tool_search_tool_result",
+    }
+)
+"""Blocks in which the service tells what its own tools found."""
+IN_USER: Final = frozenset({"text", "image", "document", "search_result", "tool_result", "container_upload"})
+IN_ASSISTANT: Final = (
+    frozenset({"text", "thinking", "redacted_thinking", "tool_use", "container_upload", SERVER_USE}) | SERVER_RESULTS
+)
+IN_RESULT: Final = frozenset({"text", "image", "document", "search_result", "tool_reference"})
 THOUGHTS: Final = frozenset({"thinking", "redacted_thinking"})
 _DOCUMENTS: Final[Mapping[str, str]] = {"base64": names.DOCUMENT_TYPE, "text": "text/plain"}
 
@@ -82,6 +99,30 @@ def is_signed(block: Block) -> bool:
     return isinstance(block.get(key), str) and bool(block[key])
 
 
+def names_a_file(citation: Any) -> bool:
+    """Tell whether a citation says more than it may when it is sent back."""
+    return isinstance(citation, Mapping) and "file_id" in citation
+
+
+def left_alone(messages: Sequence[Message]) -> Iterator[tuple[int, Block]]:
+    """Yield what the service's own tools did by halves: a use without its result, or the other way round."""
+    placed = [(index, block) for index, message in enumerate(messages) for block in blocks_of(message)]
+    awaited: dict[str, tuple[int, Block]] = {}
+    waiting = {_fields(block.get("caller")).get("tool_id") for _, block in placed if block["type"] == "tool_use"}
+    for index, block in placed:
+        if block["type"] == SERVER_USE and block["id"] not in awaited:
+            awaited[block["id"]] = index, block
+        elif block["type"] == SERVER_USE or (
+            block["type"] in SERVER_RESULTS and awaited.pop(block["tool_use_id"], None) is None
+        ):
+            yield index, block
+    yield from (place for id, place in awaited.items() if id not in waiting)
+
+
+def _fields(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
 def allowed_in(role: str) -> frozenset[str]:
     """Return the types of blocks in a message of this role."""
     return IN_ASSISTANT if role == "assistant" else IN_USER
@@ -124,6 +165,12 @@ def _contents(check: _Check) -> Iterator[str]:
             yield f"{index}: a {block['type']} in a message of the {message['role']}"
         if block["type"] == "text" and not block["text"].strip():
             yield f"{index}: a text without anything in it"
+        if any(map(names_a_file, block.get("citations") or ())):
+            yield f"{index}: a citation that names a file"
+
+
+def _server_tools(check: _Check) -> Iterator[str]:
+    yield from (f"{index}: half of a {block['type']}" for index, block in left_alone(check.messages))
 
 
 def _uses(check: _Check) -> Iterator[str]:
@@ -158,7 +205,7 @@ def _results(check: _Check) -> Iterator[str]:
     for index, _message, block in check.placed():
         content = block.get("content") if block["type"] == "tool_result" else None
         if isinstance(content, list) and any(part["type"] not in IN_RESULT for part in content):
-            yield f"{index}: a result that holds more than texts, images and documents"
+            yield f"{index}: a result that holds what no result may"
         if isinstance(content, list) and any(part["type"] == "text" and not part["text"].strip() for part in content):
             yield f"{index}: a text without anything in it in a result"
 
@@ -206,13 +253,16 @@ def _budget(check: _Check) -> Iterator[str]:
 def media_problem(block: Block) -> str | None:
     """Return what is wrong with an image or a document, or none."""
     source = block["source"]
-    if block["type"] == "image":
-        if source["media_type"] not in names.IMAGE_TYPES:
-            return f"an image of type {source['media_type']}"
-        if len(source["data"]) > names.LARGEST_IMAGE:
-            return f"an image of {len(source['data'])} bytes"
-    elif source["media_type"] != _DOCUMENTS.get(source["type"]):
-        return f"a document of type {source['media_type']}"
+    match block["type"], source["type"]:
+        case "image", "base64":
+            if source["media_type"] not in names.IMAGE_TYPES:
+                return f"an image of type {source['media_type']}"
+            if len(source["data"]) > names.LARGEST_IMAGE:
+                return f"an image of {len(source['data'])} bytes"
+        case "document", ("base64" | "text") as kind if source["media_type"] != _DOCUMENTS[kind]:
+            return f"a document of type {source['media_type']}"
+        case _:  # by its address, or by its id
+            pass
     return None
 
 
@@ -255,4 +305,5 @@ _RULES: Final[tuple[tuple[int, Callable[[_Check], Iterator[str]]], ...]] = (
     (8, _budget),
     (9, _media),
     (10, _wholeness),
+    (11, _server_tools),
 )

@@ -39,6 +39,7 @@ _TEXT_OF_DELTA: Final[Mapping[str, tuple[str, str]]] = {
     "thinking_delta": ("thinking", "thinking"),
     "signature_delta": ("signature", "signature"),
     "input_json_delta": ("partial_json", "input"),
+    "compaction_delta": ("content", "content"),
 }
 """By type of delta: the field it brings, and the field of its block that it goes on with."""
 _SHOWN: Final[Mapping[str, DeltaKind]] = {"text": DeltaKind.TEXT, "thinking": DeltaKind.THOUGHT}
@@ -50,6 +51,7 @@ class _Block:
 
     fields: dict[str, Any]
     growing: dict[str, TextJoiner] = field(factory=dict)
+    citations: list[Any] = field(factory=list)
 
     @property
     def type(self) -> str:
@@ -78,7 +80,9 @@ class _Block:
         """Return it as the server would have it back."""
         block = dict(self.fields)
         block |= {name: self.text(name) for name in self.growing if name != "input"}
-        if self.type == "tool_use":
+        if self.citations:
+            block["citations"] = [*(block.get("citations") or ()), *self.citations]
+        if self.type == "tool_use" or "input" in self.growing:
             block["input"] = self.input or {}
         return block
 
@@ -104,8 +108,14 @@ class ClaudeStream:
         return self._stop_reason == PAUSED
 
     def proceed(self) -> list[dict[str, Any]]:
-        """Begin the message that goes on with this one; return the blocks to send before it."""
-        said = self._content()
+        """Begin the message that goes on with this one; return the blocks to send before it.
+
+        Raises `ProviderError` for blocks that are no JSON.
+        """
+        native = self._native()
+        if native is None:
+            raise provider_error(self._source, "garbage", "an answer that no JSON can hold")
+        said: list[dict[str, Any]] = native["content"]
         self._done, self._blocks = [*self._done, *self._blocks.values()], {}
         self._stop_reason, self.is_done = "", False
         return said
@@ -126,6 +136,8 @@ class ClaudeStream:
                 self._take_end(_fields(event, "delta"))
             case "message_stop":
                 self.is_done = True
+            case "message":  # an answer that was not streamed
+                return tuple(self._take_whole(event))
             case "error":
                 raise from_error_object(self._source, event.get("error"))
             case _:  # a kind of event that is not known yet
@@ -156,10 +168,20 @@ class ClaudeStream:
             usage=self._total(),
         )
 
+    def _take_whole(self, message: Mapping[str, Any]) -> Iterator[Piece]:
+        content = message.get("content")
+        for index, block in enumerate(content if isinstance(content, list) else ()):
+            yield from self._begin({"index": index, "content_block": block})
+        self._take_usage(_fields(message, "usage"))
+        self._take_end(message)
+        self.is_done = True
+
     def _begin(self, event: Mapping[str, Any]) -> tuple[Piece, ...]:
         block = _Block(dict(_fields(event, "content_block")))
         if not isinstance(index := event.get("index"), int) or isinstance(index, bool):
             raise provider_error(self._source, "garbage", "a block without an index")
+        if not isinstance(block.fields.get("type"), str):
+            raise provider_error(self._source, "garbage", "a block without a type")
         self._blocks[index] = block
         shown = _SHOWN.get(block.type)
         said = whole_text(block.text(block.type)) if shown is not None else ""
@@ -170,8 +192,9 @@ class ClaudeStream:
         block = self._blocks.get(index) if isinstance(index, int) else None
         if block is None:
             raise provider_error(self._source, "garbage", "a piece of a block that did not begin")
-        if delta.get("type") == "citations_delta":
-            return  # of the server's own tools, which we never offer
+        if delta.get("type") == "citations_delta" and isinstance(citation := delta.get("citation"), Mapping):
+            block.citations.append(dict(citation))
+            return
         brings, name = _TEXT_OF_DELTA.get(str(delta.get("type")), ("", ""))
         piece = delta.get(brings)
         if not isinstance(piece, str):

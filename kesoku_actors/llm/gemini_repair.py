@@ -61,6 +61,9 @@ class _Mending:
             if "thoughtSignature" in part and not rules.is_signature(part["thoughtSignature"]):
                 self._done("left out a signature that is none")
                 part = {key: value for key, value in part.items() if key != "thoughtSignature"}
+            if unknown := rules.unknown_fields(part):
+                self._done(f"left out the fields {unknown}")
+                part = {key: value for key, value in part.items() if key not in unknown}
             things = rules.what(part)
             if len(things) != 1 or things[0] not in allowed:
                 self._done(f"left out a part that is {things} in a content of the {content['role']}")

@@ -2,7 +2,8 @@
 
 1. The contents begin and end with the user's, and roles alternate.
 2. A content has parts, and a part is exactly one thing: a text that is not empty (but one that carries a signature may
-   be), a call, a response, or data.
+   be), a call, a response, data or a file; in a model's content also what the service's own tools did. It has no field
+   that the service does not know.
 3. Calls stand in a model's content. The user content behind it begins with their responses: as many, in order, of the
    same names and ids; no response stands anywhere else.
 4. The name of a function begins with a letter or `_` and holds letters, digits, `_`, `.`, `:` and `-`, 64 at most; its
@@ -28,9 +29,34 @@ from kesoku_actors.llm.wellformed import is_whole, json_size
 Part = Mapping[str, Any]
 Content = Mapping[str, Any]
 
-IN_USER: Final = frozenset({"text", "functionResponse", "inlineData"})
-IN_MODEL: Final = frozenset({"text", "functionCall", "inlineData"})
-BESIDE: Final = frozenset({"thought", "thoughtSignature"})
+IN_USER: Final = frozenset({"text", "functionResponse", "inlineData", "fileData"})
+IN_MODEL: Final = frozenset(
+    {
+        "text",
+        "functionCall",
+        "inlineData",
+        "fileData",
+        "executableCode",
+        "codeExecutionResult",
+        "toolCall",
+        "toolResponse",
+    }
+)
+BESIDE: Final = frozenset(
+    {
+        "thought",
+        "thoughtSignature",
+        "partMetadata",
+        "videoMetadata",
+        "mediaResolution",
+        "mediaProcessing",
+        "audioTranscription",
+        "audioMetadata",
+        "speechMetadata",
+        "documentMetadata",
+        "spreadsheetMetadata",
+    }
+)
 """Fields of a part that say more of the one thing it is."""
 _BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/_-]{4})*(?:[A-Za-z0-9+/_-]{2}(?:==)?|[A-Za-z0-9+/_-]{3}=?)?\Z")
 
@@ -58,7 +84,12 @@ def responses_of(content: Content) -> list[Part]:
 
 def what(part: Part) -> list[str]:
     """Return what things a part is; one, if it is right."""
-    return [key for key in part if key not in BESIDE]
+    return [key for key in part if key in IN_USER or key in IN_MODEL]
+
+
+def unknown_fields(part: Part) -> list[str]:
+    """Return the fields of a part that the service does not know."""
+    return [key for key in part if key not in BESIDE and key not in IN_USER and key not in IN_MODEL]
 
 
 def is_signature(value: Any) -> bool:
@@ -119,6 +150,8 @@ def _parts(check: _Check) -> Iterator[str]:
             yield f"{index}: a part that is {things} in a content of the {content['role']}"
         elif "text" in part and not says_something(part):
             yield f"{index}: an empty text"
+        if unknown := unknown_fields(part):
+            yield f"{index}: the fields {unknown}"
 
 
 def _pairs(check: _Check) -> Iterator[str]:

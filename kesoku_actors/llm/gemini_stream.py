@@ -1,8 +1,9 @@
 """The chunks of a streamed Gemini content as pieces and one reply. Pure.
 
 Chunks are data in the API's own words. Invariants (P3, M4): `reply` returns only what ended with a finish reason;
-anything else is a `ProviderError`. Every part is kept in order; texts that come in pieces are joined, but a part with a
-signature stays by itself, as the signature belongs to that part.
+anything else is a `ProviderError`. Every part of the first candidate is kept in order, also those of kinds that we do
+not know; texts that come in pieces are joined, but a part with a signature stays by itself, as the signature belongs to
+that part. A call that comes in pieces is one part, and never runs unless its last piece came.
 
 What comes of each finish reason is in `FINISH`; of those in `MALFORMED` nothing is kept, so that the model is asked
 once more and then the turn ends as failed, never as an empty success. A blocked prompt is told to the person.
@@ -13,7 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from attrs import define, field
+
 from kesoku_actors.llm.classify import Source, from_error_object, provider_error
+from kesoku_actors.llm.gemini_arguments import PartialArguments
 from kesoku_actors.llm.port import CallRequest, Finish, Piece, Reply
 from kesoku_actors.llm.wellformed import TextJoiner, well_formed, whole_text
 from kesoku_actors.protocol import DeltaKind, Usage
@@ -46,6 +50,20 @@ _MOST_TOKENS: Final = 10**9
 _LONGEST_REASON: Final = 100
 
 
+@define(eq=False)
+class _PartialCall:
+    """A call that comes in pieces: its part among the others, and what it is given."""
+
+    part: dict[str, Any]
+    arguments: PartialArguments = field(factory=PartialArguments)
+    is_whole: bool = False
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether it may run."""
+        return self.is_whole and self.arguments.is_sound
+
+
 class GeminiStream:
     """Collects one streamed content: `feed` every chunk, then ask for the `reply`."""
 
@@ -55,6 +73,9 @@ class GeminiStream:
         self._parts: list[dict[str, Any]] = []
         self._joiners: dict[bool, TextJoiner] = {False: TextJoiner(), True: TextJoiner()}
         """Of what is shown: text, and thoughts."""
+        self._partial: list[_PartialCall] = []
+        self._open: _PartialCall | None = None
+        """The call whose next piece is awaited."""
         self._finish_reason = ""
         self._finish_message = ""
         self._usage: dict[str, int] = {}
@@ -75,8 +96,12 @@ class GeminiStream:
             said = feedback.get("blockReasonMessage") or ""
             raise provider_error(self._source, "filtered", f"the prompt was blocked ({reason}) {said}".rstrip())
         candidates = chunk.get("candidates")
-        candidate = candidates[0] if isinstance(candidates, list) and candidates else None
-        return tuple(self._take(candidate)) if isinstance(candidate, Mapping) else ()
+        return tuple(
+            piece
+            for candidate in (candidates if isinstance(candidates, list) else ())
+            if isinstance(candidate, Mapping) and not candidate.get("index")
+            for piece in self._take(candidate)
+        )
 
     def reply(self) -> Reply:
         """Return the content. Raises `ProviderError` (retry) when the stream broke before its end (P3)."""
@@ -87,7 +112,12 @@ class GeminiStream:
         finish = FINISH.get(self._finish_reason, Finish.OTHER)
         if self._finish_reason in MALFORMED:
             self._parts = []
-        calls = tuple(map(_call, _calls(self._parts)))
+        cut = [partial.part for partial in self._partial if not partial.is_sound]
+        calls = tuple(
+            _call(part["functionCall"], is_cut=any(part is one for one in cut))
+            for part in self._parts
+            if "functionCall" in part
+        )
         if calls and finish in (Finish.STOP, Finish.OTHER):
             finish = Finish.CALLS
         text = "".join(part["text"] for part in self._parts if "text" in part and not part.get("thought"))
@@ -116,9 +146,13 @@ class GeminiStream:
                 yield from self._take_part(dict(part))
 
     def _take_part(self, part: dict[str, Any]) -> Iterator[Piece]:
+        if "functionCall" in part:
+            self._take_call(part)
+            return
         text = part.get("text")
         if not isinstance(text, str):
-            self._parts.append(part)
+            if part:
+                self._parts.append(part)
             return
         self._size += len(text)
         if self._size > LONGEST:
@@ -131,6 +165,29 @@ class GeminiStream:
             self._parts.append(part)
         if shown := self._joiners[is_thought].add(text):
             yield Piece(kind=DeltaKind.THOUGHT if is_thought else DeltaKind.TEXT, text=shown)
+
+    def _take_call(self, part: dict[str, Any]) -> None:
+        call = _fields(part, "functionCall")
+        pieces, goes_on = call.get("partialArgs"), bool(call.get("willContinue"))
+        if self._open is None or call.get("name"):
+            if not call:  # the end of a call that had ended
+                return
+            whole = {key: value for key, value in call.items() if key not in ("partialArgs", "willContinue")}
+            self._parts.append({**part, "functionCall": whole})
+            self._open = None
+            if not pieces and not goes_on:
+                return
+            self._open = _PartialCall(self._parts[-1])
+            self._partial.append(self._open)
+        partial = self._open
+        partial.arguments.value |= dict(_fields(call, "args"))
+        for piece in pieces if isinstance(pieces, list) else ():
+            if isinstance(piece, Mapping):
+                partial.arguments.add(piece)
+        partial.part["functionCall"]["args"] = partial.arguments.value
+        partial.part |= {key: value for key, value in part.items() if key != "functionCall"}
+        partial.is_whole = not goes_on
+        self._open = partial if goes_on else None
 
     def _take_usage(self, usage: Mapping[str, Any]) -> None:
         for name, value in usage.items():
@@ -165,13 +222,9 @@ def _fields(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _calls(parts: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    return (part["functionCall"] for part in parts if isinstance(part.get("functionCall"), Mapping))
-
-
-def _call(call: Mapping[str, Any]) -> CallRequest:
+def _call(call: Mapping[str, Any], *, is_cut: bool) -> CallRequest:
     name, call_id, arguments = call.get("name"), call.get("id"), call.get("args") or {}
-    invalid = None
+    invalid = "the call was cut off before its arguments were complete; it was not run" if is_cut else None
     if not isinstance(name, str) or not name:
         invalid, name = "the call names no tool", "unknown"
     elif not isinstance(arguments, Mapping):

@@ -274,6 +274,7 @@ def request_problems(body: Mapping[str, Any]) -> Iterator[str]:
         yield "max_tokens: must be at least 1"
     yield from _block_problems(messages)
     yield from _pair_problems(messages)
+    yield from _server_tool_problems(messages)
     yield from _thinking_problems(body)
     names = [tool["name"] for tool in body.get("tools", ())]
     if len(names) != len(set(names)):
@@ -296,6 +297,13 @@ def _blocks(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [text(content)] if isinstance(content, str) else content
 
 
+_SERVER_RESULT: Final = re.compile(r"(?:web_search|web_fetch|tool_search|(?:\w+_)?code_execution)_tool_result\Z")
+_MISPLACED: Final = {
+    "user": ("tool_use", "server_tool_use", "thinking", "redacted_thinking"),
+    "assistant": ("tool_result", "image", "document", "search_result"),
+}
+
+
 def _block_problems(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     images = 0
     before = ""
@@ -307,8 +315,7 @@ def _block_problems(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if not blocks:
             yield f"messages.{index}: all messages must have non-empty content"
         for block in blocks:
-            kinds = ("tool_use", "thinking", "redacted_thinking") if before == "user" else ("tool_result", "image")
-            if block["type"] in kinds:
+            if block["type"] in _MISPLACED[before] or (before == "user" and _SERVER_RESULT.match(block["type"])):
                 yield f"messages.{index}: `{block['type']}` blocks are not allowed in {before} messages"
             inner = block.get("content") if block["type"] == "tool_result" else None
             for one in [block, *(inner if isinstance(inner, list) else ())]:
@@ -349,6 +356,25 @@ def _pair_problems(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                 if not isinstance(block["input"], dict):
                     yield f"messages.{index}: Input should be a valid dictionary"
                 seen.add(block["id"])
+
+
+def _server_tool_problems(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    blocks = [block for message in messages for block in _blocks(message)]
+    uses = [block["id"] for block in blocks if block["type"] == "server_tool_use"]
+    results = [block["tool_use_id"] for block in blocks if _SERVER_RESULT.match(block["type"])]
+    calling = [(block.get("caller") or {}).get("tool_id") for block in blocks if block["type"] == "tool_use"]
+    for use in uses:
+        if use not in results and use not in calling:
+            yield f"server tool use with id `{use}` was found without a corresponding result block"
+    if len(uses) != len(set(uses)):
+        yield "`server_tool_use` ids must be unique"
+    for place, block in enumerate(blocks):
+        if _SERVER_RESULT.match(block["type"]):
+            before = [one["id"] for one in blocks[:place] if one["type"] == "server_tool_use"]
+            if block["tool_use_id"] not in before:
+                yield f"unexpected `tool_use_id` found in `{block['type']}` blocks: {block['tool_use_id']}"
+    if len(results) != len(set(results)):
+        yield "each server_tool_use must have a single result"
 
 
 def _thinking_problems(body: Mapping[str, Any]) -> Iterator[str]:

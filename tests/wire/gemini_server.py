@@ -152,11 +152,12 @@ def request_problems(body: Mapping[str, Any], *, model: str) -> Iterator[str]:
         yield "Request payload size exceeds the limit: 20971520 bytes."
 
 
-_THINGS: Final = frozenset({"text", "functionCall", "functionResponse", "inlineData"})
 _ROLES: Final = {
-    "user": frozenset({"text", "functionResponse", "inlineData"}),
-    "model": frozenset({"text", "functionCall", "inlineData"}),
+    "user": frozenset({"text", "functionResponse", "inlineData", "fileData"}),
+    "model": frozenset({"text", "functionCall", "inlineData", "fileData"})
+    | {"executableCode", "codeExecutionResult", "toolCall", "toolResponse"},
 }
+_THINGS: Final = _ROLES["user"] | _ROLES["model"]
 
 
 def _part_problems(contents: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -263,3 +263,14 @@ async def test_a_message_that_pauses_is_gone_on_with() -> None:
 async def test_an_answer_is_whole_with_its_stop_reason() -> None:
     async with talking_to(Answer(parts=(sse(*message_events(text("Hello"))[:-1]),))) as (_server, _judge, model):
         assert (await infer(model)).text == "Hello"
+
+
+async def test_an_answer_that_is_not_streamed_is_taken_whole() -> None:
+    blocks = [thinking("Hm."), text("Yes.")]
+    whole = message_events()[0]["message"] | {"content": blocks, "stop_reason": "end_turn"}
+    answer = Answer(headers=(("content-type", "application/json"),), parts=(json.dumps(whole).encode(),))
+    async with talking_to(answer) as (_server, _judge, model):
+        reply = await infer(model)
+    assert (reply.text, reply.thought, reply.finish) == ("Yes.", "Hm.", Finish.STOP)
+    error = await refused(Answer(headers=(("content-type", "application/json"),), parts=(b'["no", "message"]',)))
+    assert (error.kind, error.remedy) == ("garbage", Remedy.RETRY)

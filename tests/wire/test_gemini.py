@@ -267,3 +267,27 @@ async def test_bytes_without_words_are_no_silence_and_silence_is_a_stall() -> No
             with pytest.raises(ProviderError) as caught:
                 await infer_once(model, gate, asking(said(1, "Hi")), ignore)
     assert caught.value.kind == "stall"
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+async def test_an_answer_that_is_not_streamed_is_taken_whole(indent: int | None) -> None:
+    whole = content(thinking("Hm."), text("Yes."), finish="STOP", **usage())
+    body = json.dumps(whole, indent=indent).encode()
+    answer = Answer(headers=(("content-type", "application/json"),), parts=(body,))
+    async with talking_to(answer) as (_server, _judge, model):
+        reply = await infer(model)
+    assert (reply.text, reply.thought, reply.finish) == ("Yes.", "Hm.", Finish.STOP)
+
+
+async def test_what_the_services_own_tools_did_goes_back_as_it_came() -> None:
+    code = {"executableCode": {"language": "PYTHON", "code": "print(6*7)"}, "thoughtSignature": "c2ln"}
+    ran = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "42\n"}}
+    new = {"aNewThing": {"x": 1}}
+    spoken = answering(code, ran, new, text("I look."), use("date", "c2ln", "c1"))
+    async with talking_to(spoken, answering(text("42."))) as (_server, judge, model):
+        first = await infer(model, asking(said(1, "Compute."), tools=(DATE_TOOL,)))
+        call = called(3, call_id="c1")
+        rows = (said(1, "Compute."), answered(2, "I look."), call, result(4, call, "Mon"))
+        step = StepContent(provider="gemini", model=MODEL, native=first.native, message_ids=("m2", "m3"))
+        assert (await infer(model, asking(*rows, steps=(step,), tools=(DATE_TOOL,)))).text == "42."
+    assert judge.bodies[1]["contents"][1]["parts"][:2] == [code, ran]
