@@ -16,6 +16,7 @@ from attrs import evolve
 from kesoku_actors.protocol import BusyMode, Reason, Status
 from kesoku_actors.session import turn_words as words
 from kesoku_actors.session.turn_batch import take_up
+from kesoku_actors.session.turn_budget import used_up
 from kesoku_actors.session.turn_circles import end_circle, goes_in_circles
 from kesoku_actors.session.turn_commit import (
     begun,
@@ -89,10 +90,9 @@ def pivot(state: State, turn: Turn) -> Transition:
 
 
 def end_over_budget(state: State, turn: Turn) -> Transition:
-    """End a turn that has used up its steps or its time, and say so (B4)."""
-    limits = state.limits
-    used = f"its {limits.max_turn_s:g} seconds" if turn.spent else f"its {limits.max_steps} steps"
-    told = words.notice(Reason.BUDGET, f"I stopped here: this turn used up {used}. Say so if I should go on.")
+    """End a turn that has used up its steps, time, tokens or money, and say so (B4)."""
+    sentence = f"I stopped here: this turn {used_up(state.limits, turn)}. Say so if I should go on."
+    told = words.notice(Reason.BUDGET, sentence)
     return end_turn(state, turn, Status.ERROR, Reason.BUDGET, told)
 
 
@@ -151,8 +151,7 @@ def _calls_not_started(_state: State, turn: Turn) -> bool:
 
 
 def _over_budget(state: State, turn: Turn) -> bool:
-    steps = turn.steps + (turn.ended is not None)
-    return steps >= state.limits.max_steps or (turn.spent and not turn.unread)
+    return used_up(state.limits, turn) is not None
 
 
 def _people_steer(state: State, _turn: Turn) -> bool:

@@ -17,7 +17,7 @@ from typing import Final
 
 from attrs import evolve, field, frozen
 
-from kesoku_actors.protocol import BusyMode, CallState, Reason, Step, Stop, Waiting
+from kesoku_actors.protocol import BusyMode, CallState, Reason, Step, Stop, Usage, Waiting
 from kesoku_actors.session.vocabulary import (
     BudgetSpent,
     Effect,
@@ -49,6 +49,10 @@ class TurnLimits:
     max_steps: int = 50
     max_turn_s: float = 900.0
     """Not counting waits for a person."""
+    max_turn_tokens: int | None = None
+    """What may go into and come out of the models; none: no bound."""
+    max_turn_cost: float | None = None
+    """US dollars; none: no bound."""
     max_tries: int = 6
     """Inferences that may fail in a row before the turn ends."""
     first_backoff_s: float = 1.0
@@ -94,6 +98,12 @@ class Turn:
     adopted: tuple[str, ...] = ()
     steps: int = 0
     """Steps stored."""
+    tokens: int = 0
+    """What went into and came out of the models in them."""
+    cost: float = 0.0
+    """What that cost, US dollars, as far as prices are known."""
+    last: Usage = field(factory=Usage)
+    """Of the last inference that said so: the next one is expected to use as much (B4)."""
     ended: Step | None = None
     """An inference that ended and is not stored yet: it goes with whatever commit follows (M4)."""
     text: str = ""
@@ -311,6 +321,14 @@ def waits_for_a_person(turn: Turn) -> bool:
     """Say whether nothing of the turn goes on before a person has decided about a call (T7)."""
     open_calls = {state for state in turn.calls.values() if state is not CallState.SETTLED}
     return open_calls == {CallState.WAITING}
+
+
+def counted(turn: Turn, step: Step | None) -> Turn:
+    """Return the turn after a step of it was stored."""
+    if step is None or not (step.usage.tokens or step.usage.cost):
+        return turn
+    usage = step.usage
+    return evolve(turn, tokens=turn.tokens + usage.tokens, cost=turn.cost + (usage.cost or 0.0), last=usage)
 
 
 def spend(turn: Turn, event: BudgetSpent) -> Turn:

@@ -24,6 +24,7 @@ from kesoku_actors.session.turn_state import (
     State,
     ToolNews,
     Transition,
+    counted,
     enter,
     know,
     spend,
@@ -48,6 +49,10 @@ def stand(state: State, phase: Committing, event: v.CommitStands) -> Transition:
     calls = open_calls(reply.open_calls, phase.meanwhile)
     left_s = state.limits.max_turn_s - reply.spent_s
     turn = count_batch(turn, reply.rows)
+    if claim is not None:
+        turn = evolve(turn, tokens=reply.tokens, cost=reply.cost)
+    else:
+        turn = counted(turn, phase.commit.step)
     turn = evolve(turn, steps=reply.steps, calls=calls, spent=turn.spent or (claim is not None and left_s <= 0))
     untouched = all(each is CallState.COMMITTED for each in calls.values())
     go_on = judge if untouched and (not calls or starts_nothing(state, turn)) else take_up
@@ -64,7 +69,7 @@ def refuse(state: State, phase: Committing, event: v.CommitRefused) -> Transitio
     if turn is None:
         return rest(state)
     if phase.commit.step:
-        turn = evolve(turn, ended=None, steps=turn.steps + 1)
+        turn = evolve(counted(turn, phase.commit.step), ended=None, steps=turn.steps + 1)
     return judge(state, evolve(turn, calls=heard_since(turn.calls, phase.meanwhile)))
 
 

@@ -25,7 +25,7 @@ from kesoku_actors.protocol import (
     Status,
     Type,
 )
-from kesoku_actors.store import queries
+from kesoku_actors.store import queries, spending
 from kesoku_actors.store.attachments import settle_as_late
 from kesoku_actors.store.port import (
     Commit,
@@ -253,7 +253,7 @@ def _answer(
     rows = [row for row in map(tx.get, traces.rows) if row is not None]
     steps, spent_s = _spent(tx, session, turn) if turn else (0, 0.0)
     is_resumed = turn is not None and steps > 0 and command.claim is not None
-    tokens, cost = queries.used(tx.connection, session.no, turn.seq) if turn and is_resumed else (0, 0.0)
+    tokens, cost = spending.of_turn(tx.connection, session.no, turn.seq) if turn and is_resumed else (0, 0.0)
     return Committed(
         rows=tuple(sorted(rows, key=lambda row: row.rev)),
         said=traces.said,

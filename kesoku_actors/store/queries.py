@@ -360,16 +360,6 @@ def spent(connection: apsw.Connection, no: int, root_seq: int) -> tuple[int, flo
     return (0, 0.0) if row is None else (row[0], row[1])
 
 
-def used(connection: apsw.Connection, no: int, root_seq: int) -> tuple[int, float]:
-    """Return the tokens that went into and came out of the models in a turn, and what they cost (B4)."""
-    sql = (
-        "SELECT coalesce(sum(coalesce(step ->> '$.usage.input', 0) + coalesce(step ->> '$.usage.output', 0)), 0),"
-        " coalesce(sum(step ->> '$.usage.cost'), 0.0) FROM steps WHERE session_no = ? AND root_seq = ?"
-    )
-    ((tokens, cost),) = select(connection, sql, (no, root_seq))
-    return int(tokens), float(cost)
-
-
 def calls_of(connection: apsw.Connection, root_id: str) -> tuple[OpenCall, ...]:
     """Return the open calls of the turn with this root; empty for an unknown one."""
     row = first(connection, "SELECT session_no, seq FROM messages WHERE id = ?", (root_id,))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import apsw
 
 from kesoku_actors.store.port import ReserveSpending, Settlement, SettleSpending, Spending
-from kesoku_actors.store.sql import first, scalar
+from kesoku_actors.store.sql import first, scalar, select
 from kesoku_actors.store.transaction import Transaction
 
 
@@ -41,6 +41,16 @@ def of_day(connection: apsw.Connection, day: int) -> float:
         " + coalesce((SELECT sum(dollars) FROM reservations WHERE day = ?1), 0.0)"
     )
     return float(scalar(connection, sql, (day,)))
+
+
+def of_turn(connection: apsw.Connection, no: int, root_seq: int) -> tuple[int, float]:
+    """Return the tokens that went into and came out of the models in a turn, and what they cost (B4)."""
+    sql = (
+        "SELECT coalesce(sum(coalesce(step ->> '$.usage.input', 0) + coalesce(step ->> '$.usage.output', 0)), 0),"
+        " coalesce(sum(step ->> '$.usage.cost'), 0.0) FROM steps WHERE session_no = ? AND root_seq = ?"
+    )
+    ((tokens, cost),) = select(connection, sql, (no, root_seq))
+    return int(tokens), float(cost)
 
 
 def _settle(tx: Transaction, settlement: Settlement) -> None:

@@ -53,6 +53,7 @@ class Session:
     def __init__(self, *waiting: Waiting, mode: BusyMode = BusyMode.INTERRUPT, **more: Any) -> None:
         self.limits = more.pop("limits", TurnLimits())
         self.mode, self.stops, self.steps, self.spent_s = mode, more.pop("stops", ()), 0, 0.0
+        self.tokens = 0
         self.state: State = begin(KEY, self.limits)
         self.effects: tuple[v.Effect, ...] = ()
         self.last: dict[type[object], v.Effect] = {}
@@ -98,6 +99,7 @@ class Session:
             open_calls=tuple(OpenCall(call_id=each, state=state) for each in calls),
             steps=self.steps,
             spent_s=self.spent_s,
+            tokens=self.tokens,
             mode=self.mode,
             stops=self.stops,
         )
