@@ -118,9 +118,11 @@ MOVES: Final = frozenset(
     }
 )
 
+_SENDERS: Final[Mapping[Role, str]] = {Role.ASSISTANT: AGENT, Role.SYSTEM: SYSTEM}
 _CALL_KEYS: Final = ("tool_name", "tool_arguments", "tool_call_id")
 _OUTCOMES: Final = frozenset(Outcome)
 _RESULT_KEYS: Final = ("tool_name", "tool_call_id", "outcome")
+_KEYS: Final[Mapping[Type, tuple[str, ...]]] = {Type.TOOL_CALL: _CALL_KEYS, Type.TOOL_RESULT: _RESULT_KEYS}
 
 
 def check_shape(
@@ -134,13 +136,13 @@ def check_shape(
         raise InvalidMessage(f"M2: a {role} {type} cannot have the status {status}; one of {sorted(family)} can")
     if role is Role.USER and not sender.strip():
         raise InvalidMessage("M3: user input needs a sender; the anonymous one is 'User'")
-    wanted = {Role.ASSISTANT: AGENT, Role.SYSTEM: SYSTEM, Role.TOOL: metadata.get("tool_name")}.get(role, sender)
+    wanted = metadata.get("tool_name") if role is Role.TOOL else _SENDERS.get(role, sender)
     if sender != wanted:
         raise InvalidMessage(f"M3: a {role} message is sent by {wanted!r}, not {sender!r}")
-    keys = {Type.TOOL_CALL: _CALL_KEYS, Type.TOOL_RESULT: _RESULT_KEYS}.get(type, ())
-    missing = [key for key in keys if key not in metadata]
-    if missing:
-        raise InvalidMessage(f"M4: a {type} needs metadata {', '.join(missing)}")
+    if keys := _KEYS.get(type):
+        missing = [key for key in keys if key not in metadata]
+        if missing:
+            raise InvalidMessage(f"M4: a {type} needs metadata {', '.join(missing)}")
     if type is Type.TOOL_RESULT:
         if parent_id is None:
             raise InvalidMessage("M4: a tool result's parent is its call")
@@ -151,6 +153,8 @@ def check_shape(
 
 
 def _metadata_is_an_object(_message: object, _attribute: Attribute[Any], value: object) -> None:
+    if type(value) is dict and not value:  # as nearly always
+        return
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise InvalidMessage("M1: metadata is a JSON object")
 
@@ -209,9 +213,13 @@ class Message:
 
     def moved(self, status: Status, **changes: Any) -> Message:
         """Return the message in its next status. Raises `InvalidMessage` for a move that M2 does not know."""
+        self.check_move(status)
+        return evolve(self, status=status, **changes)
+
+    def check_move(self, status: Status) -> None:
+        """Raise `InvalidMessage` for a move that M2 does not know; one that it knows stays within its family."""
         if (self.status, status) not in MOVES:
             raise InvalidMessage(f"M2: {self.id} cannot go from {self.status} to {status}")
-        return evolve(self, status=status, **changes)
 
 
 @frozen(kw_only=True)

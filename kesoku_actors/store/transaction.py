@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import apsw
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from kesoku_actors.clock import Clock
 from kesoku_actors.errors import NotFound
@@ -31,7 +31,7 @@ from kesoku_actors.protocol import (
 )
 from kesoku_actors.store.memory import Memory
 from kesoku_actors.store.port import Publication
-from kesoku_actors.store.rows import MESSAGE_COLUMNS, message_of, to_json
+from kesoku_actors.store.rows import MESSAGE_COLUMNS, changed, message_of, to_json
 from kesoku_actors.store.session_row import Session, read_session
 from kesoku_actors.store.sql import Row, first, scalar, select
 
@@ -265,13 +265,13 @@ class Transaction:
         """Write the status, content and metadata of a row, under a new `rev`."""
         rev = self._number()
         self.execute(_SAVE, (rev, message.status, message.content, to_json(message.metadata), message.seq))
-        return self._saved(evolve(message, rev=rev))
+        return self._saved(changed(message, rev=rev))
 
     def save_in_turn(self, message: Message, root: Message) -> Message:
         """Write a row that becomes part of the turn of `root`: first of it, or last so far (O1)."""
         rev = self._number()
         place = message.seq if message.id == root.id else rev
-        message = evolve(message, rev=rev, root_id=root.id, place=place)
+        message = changed(message, rev=rev, root_id=root.id, place=place)
         values = (rev, message.status, message.content, to_json(message.metadata), root.id, root.seq, place)
         self.execute(_ROOT, (*values, message.seq))
         return self._saved(message)

@@ -14,6 +14,7 @@ from kesoku_actors.store import queries
 from kesoku_actors.store.jobs import tell_end
 from kesoku_actors.store.port import Ending, StoreFault, Taking
 from kesoku_actors.store.posting import notify
+from kesoku_actors.store.rows import changed
 from kesoku_actors.store.stops import covering, settle_stops
 from kesoku_actors.store.transaction import Session, Transaction
 
@@ -34,7 +35,8 @@ class PlanInvalid(StoreFault):
 def moved(message: Message, status: Status, reason: Reason | None) -> Message:
     """Return the message in its next status (M2), with the reason in its metadata (I5)."""
     metadata = message.metadata if reason is None else {**message.metadata, "reason": str(reason)}
-    return message.moved(status, metadata=metadata)
+    message.check_move(status)
+    return changed(message, status=status, metadata=metadata)
 
 
 def take(tx: Transaction, session: Session, taking: Taking, root: Message) -> Message:
