@@ -151,9 +151,8 @@ FIRST_LIFE: Final = (
         play=tools_are_not,
     ),
 )
-KILL: Final = Scene(
-    title="kill -9, and on",
-    words="Now another process of this program takes over the session and starts a payment. In the middle of it, it is "
-    "killed without warning. The next one finds the turn, tells the model what nobody can know, and goes on.",
-    play=at_once,
+KILL_TITLE: Final = "kill -9, and on"
+KILL_WORDS: Final = (
+    "Now another process of this program takes over the session and starts a payment. In the middle of it, it is "
+    "killed without warning. The next one finds the turn, tells the model what nobody can know, and goes on."
 )

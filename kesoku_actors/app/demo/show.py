@@ -92,7 +92,7 @@ async def _show(prelude: Prelude, narrator: Narrator, config: Path, folder: Path
             await scene.play(stage)
         session_id = next(iter(stage.rows.values())).session_id
     workspace = prelude.settings.workspace.sessions_dir / session_id
-    await narrator.scene(count, count, scenes.KILL.title, scenes.KILL.words)
+    await narrator.scene(count, count, scenes.KILL_TITLE, scenes.KILL_WORDS)
     await scenes.killed(config, workspace, session_id, narrator)
     async with life(prelude, channel, narrator) as stage:
         await scenes.goes_on(stage, workspace)
