@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
+import tempfile
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,12 +17,14 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from kesoku_actors.tools.shell import ShellPolicy, warnings
+from kesoku_actors.tools.shell.patterns import load
 from kesoku_actors.tools.shell.policy import Refused, Run, judge
 from kesoku_actors.tools.shell.words import NotPlain, plain_words
 
 ALLOWED = r"^(echo|ls|pwd|cat|git|uv|grep|find|python|sed|awk)(\s|$)"
 BLOCKED = r"(\b|^)(rm|sudo|shutdown|reboot|mkfs|dd|chmod|chown)(\b|\s|$)"
 
+COMMANDS = tomllib.loads(Path(__file__).with_name("commands.toml").read_text("utf-8"))
 README = Path(__file__).parents[2] / "README.rst"
 
 allowlist = ShellPolicy(mode="allowlist", allowlist_patterns=(ALLOWED,), blocklist_patterns=(BLOCKED,))
@@ -123,185 +128,78 @@ def test_a_forbidden_pattern_refuses_what_the_allowlist_allows():
     assert judge(policy, "git status") == Run(argv=("git", "status"))
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "rm x",
-        "  rm x",
-        "/bin/rm x",
-        "../bin/rm x",
-        "r''m x",
-        'r"m" x',
-        r"r\m x",
-        "rm${IFS}-rf x",
-        "echo ok; rm x",
-        "echo ok && rm x",
-        "echo ok | sudo tee x",
-        "echo ok\nrm x",
-        "echo ok &\n  rm x",
-        "r\\\nm x",
-        "echo $(rm x)",
-        "echo `rm x`",
-        'echo "$(rm x)"',
-        "(rm x)",
-        "{ rm x; }",
-        "! rm x",
-        "A=1 B=2 rm x",
-        "2>/dev/null rm x",
-        "> out rm x",
-        "env A=1 rm x",
-        "nohup rm x",
-        "timeout 5 rm x",
-        "ls | xargs -n 1 rm",
-        "busybox rm x",
-        "find . -exec rm {} +",
-        "sh -c 'rm x'",
-        'bash -lc "rm x"',
-        "if true; then rm x; fi",
-        "while true; do rm x; done",
-        "cat <<EOF | sh\nrm x\nEOF",
-        "/usr/bin/sudo id",
-        "eval rm x",
-        "exec rm x",
-        "$'rm' x",
-        '$"rm" x',
-        "rm$IFS-rf$IFS~",
-        "X=rm; $X x",
-        "X=/bin/rm && $X x",
-        "env -S 'rm x'",
-        "xargs -I{} rm {} < list",
-        "trap 'rm x' EXIT",
-        "alias ll='rm x'",
-        "true | while read f; do rm $f; done",
-        "python -c \"import os; os.system('rm x')\"",
-        "echo ok\rrm x",
-        "dd if=/dev/zero of=x",
-        "chmod 777 ~/.bashrc",
-        "sudo -u root id",
-        "2>&1 rm x",
-        ">&2 rm x",
-        ">| out rm x",
-        "echo \\>& rm x",
-        "> 'a b' rm x",
-        "A='a; b' rm x",
-        "if(rm x)then :; fi",
-        "choom -n 0 -- rm x",
-        "setarch -R rm x",
-        "linux64 rm x",
-        "i386 rm x",
-        'sg root "rm x"',
-        "start-stop-daemon --start --exec /bin/rm -- x",
-        "start-stop-daemon --start --exec=/bin/rm -- x",
-        "ld.so /bin/rm x",
-        "/lib64/ld-linux-x86-64.so.2 /bin/rm x",
-        "/lib/ld-musl-x86_64.so.1 /bin/rm x",
-        "runuser -u nobody rm x",
-        "chroot / rm x",
-        "unshare rm x",
-        "nsenter -t 1 rm x",
-        "flock lock rm x",
-        "watch -n1 -t -g rm x",
-        'script -c "rm x" /dev/null',
-        'su -c"rm x"',
-        "taskset 1 rm x",
-        "chrt -b 0 rm x",
-        "ionice -c3 rm x",
-        "stdbuf -o0 rm x",
-        "parallel rm ::: x",
-        "pipesz -- rm x",
-        "coresched rm x",
-        "uclampset rm x",
-        "catchsegv rm x",
-        "uv run rm x",
-        "conda run -n base rm x",
-        'split --filter="rm x" f',
-        'env split --filter "rm x" f',
-        'tar --checkpoint=1 --checkpoint-action=exec="rm x" -cf /dev/null f',
-        "sort --compress-program=rm f",
-        'rsync -e "rm x" a: b',
-        'git -c alias.z="!rm x" z',
-        "git -c core.pager='rm x' log",
-        "git -c alias.z='!f() { rm x; }; f' z",
-        'vi -c ":!rm x" -c q',
-        'sed -n "1e rm x" f',
-        "sed '/a/e rm x' f",
-        "awk 'BEGIN{system(\"rm x\")}'",
-        "perl -e 'system \"rm x\"'",
-        'python -c \'import subprocess; subprocess.run(["rm", "x"])\'',
-        "ruby -e '%x(rm x)'",
-        "perl -e 'qx(rm x)'",
-        'node -e \'require("child_process").execFileSync("rm", ["x"])\'',
-        "python -c 'import os; os.posix_spawnp(\"rm\", [])'",
-        'echo "rm x" | sh',
-        "$(echo rm) x",
-        "true && `printf rm` x",
-        "echo 'rm x' | /bin/bash -s; true",
-        "printf 'rm x' |& dash",
-        "find . -delete",
-        "find . -execdir env rm x +",
-        "/bin/r? x",
-        "/bin/[r]m x",
-        "/bin/* x",
-        "env /bin/r? x",
-        "r?m x && /bin/?m x",
-    ],
-)
+@pytest.mark.parametrize("command", COMMANDS["blocked"])
 def test_a_blocklist_finds_a_blocked_program_wherever_one_may_be_named(command):
     assert "blocked by the pattern" in refusal(blocklist, command)
+    assert "blocked by the pattern" in refusal(evolve(blocklist, sandboxed=True), command)
+
+
+@pytest.mark.parametrize("command", COMMANDS["hidden"])
+def test_what_nobody_can_know_is_refused_unless_a_sandbox_holds_it(command):
+    reason = refusal(blocklist, command)
+    assert reason.startswith("nobody can tell wh")
+    assert "there is no sandbox" in reason
+    assert judge(evolve(blocklist, sandboxed=True), command) == Run(argv=("/bin/sh", "-c", command))
+
+
+@pytest.mark.parametrize("command", COMMANDS["harmless"])
+def test_a_blocklist_lets_harmless_commands_run_as_they_are(command):
+    assert judge(blocklist, command) == Run(argv=("/bin/sh", "-c", command))
+
+
+def test_where_nothing_is_blocked_nothing_has_to_be_known():
+    assert isinstance(judge(ShellPolicy(), "$X y"), Run)
 
 
 @pytest.mark.parametrize(
-    "command",
+    ("command", "name"),
     [
-        "git rm --cached f",
-        'echo "rm"',
-        "echo rm",
-        "cat rm.txt",
-        "grep x y 2>&1",
-        "npm install",
-        "ls -l | sort > out.txt",
-        "python -c 'print(1)'",
-        "for f in *.txt; do echo $f; done",
-        "docker run --rm image",
-        "ls /usr/share/doc/sudo",
-        "ls -la",
-        "git rm -r --cached f && git commit -m 'rm f'",
-        "if git rm f; then echo done; fi",
-        "for f in rm dd; do git rm $f; done",
-        "find . -name '*.rm'",
-        "FORMAT=dd-mm date",
-        "curl -sS https://example.org 2>/dev/null | head -n 1",
-        "make 2>&1 | tee log",
-        "cat > script.sh <<EOF\n# rm is not used here\necho hi\nEOF",
-        "echo add chmodded",
-        'git commit -m "rm old files"',
-        'git commit -m "do not run rm"',
-        'echo "please rm it"',
-        "python -c \"print('rm')\"",
-        "python -c \"print(len('rm'))\"",
-        "find . -name rm",
-        "find . -name 'r*' -print",
-        "command -v sudo",
-        "[ -f x ] && ls *",
-        "time ls *",
-        "echo rm | grep sh",
-        "x=$(echo rm); echo $x `echo rm`",
-        "echo rm | sh-format x",
-        "case $1 in\n  -h) echo help;;\n  *) echo no;;\nesac",
-        "sh -c 'ls dir/*'",
-        "./*.sh",
-        "sed -e 's/a/rm/' f",
-        "echo a 'rm x' | /bin/bash -s; true",
-        "split --filter='gzip -c' f",
-        "tar -cf rm.tar rm",
-        "echo failed >&2",
-        ">&2 echo rm",
-        "git -c user.name=me rm f",
-        "vi rm",
+        ("\uff52\uff4d x", "FULLWIDTH LATIN SMALL LETTER R"),
+        ("r\u200bm x", "ZERO WIDTH SPACE"),
+        ("ls; env r\u00adm x", "SOFT HYPHEN"),
+        ("sh -c '\U0001d42bm x'", "MATHEMATICAL BOLD SMALL R"),
+        ("rm\u00a0x", "NO-BREAK SPACE"),
+        ("r\x08m x", "U+0008"),
     ],
 )
-def test_a_blocklist_lets_harmless_commands_run_as_they_are(command):
-    assert judge(blocklist, command) == Run(argv=("/bin/sh", "-c", command))
+def test_a_program_whose_name_deceives_is_refused_in_both_modes_and_the_character_is_named(command, name):
+    assert name in refusal(blocklist, command)
+    assert name in refusal(evolve(blocklist, sandboxed=True), command)
+    refusal(allowlist, command)
+
+
+def test_a_forbidden_pattern_says_what_a_person_wants_said():
+    forbidden = (load(r"git push", "Pushing is for people; leave the commits here."), r"npm publish")
+    for mode in ("allowlist", "blocklist"):
+        policy = ShellPolicy(mode=mode, allowlist_patterns=(".+$",), forbidden_patterns=forbidden)
+        assert refusal(policy, "git push origin") == "Pushing is for people; leave the commits here."
+        assert refusal(policy, "npm publish") == "it is forbidden by the pattern npm publish"
+    assert refusal(policy, "ls && env git push") == "Pushing is for people; leave the commits here."
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("find . -delete", "'rm'"),
+        ("find . -exec rm '{}' +", "'rm"),
+        ("git -c alias.z='!rm x' z", "'rm x'"),
+        ("git -c core.pager='less' log", "'less'"),
+        ("awk 'BEGIN { system(\"id\") }'", "'id'"),
+        ("python -c 'import os; os.system(\"id\")'", "'id'"),
+        ("sed '1e id' f", "'id'"),
+        ("sed 's/a/b/e' f", "nobody can tell"),
+        ("find . -exec '{}' +", "nobody can tell"),
+    ],
+)
+def test_what_an_allowed_program_runs_has_to_be_allowed_too(command, why):
+    assert why in refusal(allowlist, command)
+
+
+def test_what_an_allowed_program_runs_may_be_allowed_too_or_with_all_its_arguments():
+    assert isinstance(judge(allowlist, "find . -exec grep x '{}' +"), Run)
+    assert isinstance(judge(allowlist, "uv run python x.py"), Run)
+    spelled_out = ShellPolicy(mode="allowlist", allowlist_patterns=(r"^find \. -delete$",))
+    assert isinstance(judge(spelled_out, "find . -delete"), Run)
 
 
 def test_without_a_shell_a_blocklist_runs_plain_words_only():
@@ -454,3 +352,201 @@ def test_what_is_accepted_as_plain_is_read_the_same_by_a_real_shell(command):
     shown = subprocess.run([SHELL, "-c", script], capture_output=True, check=True, env={"PATH": "/nowhere"})
     assert shown.stderr == b""
     assert tuple(shown.stdout.decode().split("\0")[:-1]) == words[1:]
+
+
+SPELLINGS = (
+    "rm x",
+    "r''m x",
+    r"r\m x",
+    '"rm" x',
+    "'r'm x",
+    "/bin/rm x",
+    "$'rm' x",
+    r"$'\x72m' x",
+    "rm${IFS}x",
+    "/bin/r? x",
+    "?m x",
+)
+SIMPLE = (
+    "env {}",
+    "env -i A=1 {}",
+    "timeout -k 1 5 {}",
+    "nice -n 3 {}",
+    "nohup {}",
+    "setsid -f {}",
+    "stdbuf -oL {}",
+    "time -p {}",
+    "xargs -n1 {}",
+    "sudo -n {}",
+    "exec {}",
+    "command {}",
+    "> f {}",
+    "2>&1 {}",
+    "busybox {}",
+    "flock /tmp/l {}",
+    "find . -exec {} ;",
+    "strace -f -e open {}",
+    "eval {}",
+)
+"""Keep one simple command one."""
+COMPOUND = (
+    "ls; {}",
+    "ls && {}",
+    "ls || {}",
+    "ls & {}",
+    "ls | {}",
+    "ls\n{}",
+    "! {}",
+    "( {} )",
+    "{{ {}; }}",
+    "$({})",
+    "echo $({})",
+    "cat <({})",
+    "if ls; then {}; fi",
+    "if {}; then ls; fi",
+    "while {}; do ls; done",
+    "for i in a; do {}; done",
+    "case a in a) {};; esac",
+    "f() {{ {}; }}; f",
+    "cat <<E\n$({})\nE",
+    "sh <<'E'\n{}\nE",
+    "{} # and a comment",
+    "coproc {}",
+)
+wrapped = st.sampled_from(SPELLINGS).flatmap(
+    lambda spelled: st.tuples(
+        st.just(spelled),
+        st.lists(st.sampled_from(SIMPLE), max_size=3),
+        st.sampled_from(["", "A=1 ", "A='b c' B=$(ls) "]),
+        st.lists(
+            st.one_of(st.sampled_from(COMPOUND), st.sampled_from(["sh -c", "bash -lc", "eval", "trap", "su -c"])),
+            max_size=3,
+        ),
+    )
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(wrapped)
+def test_however_it_is_quoted_and_wrapped_a_blocked_program_is_seen(parts):
+    command, simple, prefix, compound = parts
+    for template in simple:
+        command = template.format(command)
+    command = prefix + command
+    for template in compound:
+        command = template.format(command) if "{}" in template else f"{template} {shlex.quote(command)}"
+    refusal(blocklist, command)
+
+
+PIECES = (
+    "rm",
+    "rm x",
+    "r''m",
+    "r\\m",
+    '"rm"',
+    "echo",
+    "cat",
+    "sh",
+    "sh -c",
+    "bash -c",
+    "env",
+    "eval",
+    "xargs",
+    "timeout 2",
+    "nice",
+    "command",
+    "exec",
+    "X=rm",
+    "$X",
+    "${X}",
+    "${Y:-rm}",
+    "x",
+    "'",
+    '"',
+    "\\",
+    ";",
+    "&",
+    "&&",
+    "(",
+    ")",
+    "{ ",
+    "; }",
+    "$(",
+    "`",
+    "\n",
+    "<",
+    ">",
+    "<<E\n",
+    "\nE\n",
+    "<<<",
+    "if true; then",
+    "fi",
+    "while",
+    "do",
+    "done",
+    "case a in a)",
+    ";;",
+    "esac",
+    "[[",
+    "]]",
+    "((",
+    "))",
+    "!",
+    "#",
+    "$'",
+    "<(",
+    "&>",
+    ">&",
+    "2>&1",
+    "f()",
+    "function f",
+    "f",
+    "$",
+    "{",
+    "}",
+    "*",
+    "[",
+    "]",
+    "=",
+    "a=b",
+    "-c",
+    " ",
+    "\t",
+    "for i in rm a; do",
+    "$i",
+    "time",
+    "\\\n",
+    "-n",
+    "trap",
+    "0",
+    "select",
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.sampled_from((*PIECES, "|", "||")), max_size=8),
+    st.sampled_from(["rm x", ";rm", "|rm", "\nrm x", "$(rm)"]),
+)
+def test_what_a_real_shell_runs_out_of_scraps_is_refused(scraps, end):
+    command = " ".join(scraps) + end
+    if isinstance(judge(blocklist, command), Refused):
+        return
+    for shell in filter(None, map(shutil.which, ("sh", "bash"))):
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder, "bin", "rm")
+            program.parent.mkdir()
+            program.write_text(f"#!/bin/sh\n: > {folder}/ran\n")
+            program.chmod(0o700)
+            Path(folder, "here").mkdir()
+            with suppress(subprocess.TimeoutExpired):
+                subprocess.run(
+                    [shell, "-c", command],
+                    cwd=f"{folder}/here",
+                    env={"PATH": f"{program.parent}:/usr/bin:/bin"},
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    start_new_session=True,
+                    timeout=5,
+                )
+            assert not Path(folder, "ran").exists(), f"{shell} runs it"

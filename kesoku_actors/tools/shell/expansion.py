@@ -41,12 +41,13 @@ _OURS: Final = frozenset(
     {"HOME", "HOSTNAME", "LANG", "LOGNAME", "OLDPWD", "PPID", "PWD", "SHELL", "TMPDIR", "UID", "USER"}
 )
 """Variables of the environment that hold one plain word, mostly a path."""
-_MARKED: Final = re.compile(r"\\(.)|([*?\[{},])|(.)", re.S)
+_MARKED: Final = re.compile(r"\\(.)|([*?\[{},]|[ \t\n]+)|(.)", re.S)
 _ESCAPED_IN_QUOTES: Final = re.compile(r"\\([$`\"\\\n])")
 _ANSI: Final = re.compile(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))", re.S
 )
 _ANSI_LETTERS: Final = dict(zip("ntrabeEfv", "\n\t\r\a\b\x1b\x1b\f\v", strict=True))
+_GAP: Final = "\0 "
 _MARK: Final = re.compile("\0(.)", re.S)
 _DEFAULTS: Final = frozenset({":-", "-", ":=", "=", ":+", "+"})
 
@@ -66,7 +67,7 @@ def values(node: Node, scope: Scope, depth: int = 0) -> Values:
         return _UNKNOWN
     match node.type:
         case "word" | "number" | "variable_name" | "special_variable_name" | "extglob_pattern" | "regex":
-            return ((_unquoted(text_of(node)),),)
+            return (_unquoted(text_of(node)),)
         case "raw_string":
             return ((text_of(node)[1:-1],),)
         case "ansi_c_string":
@@ -85,7 +86,7 @@ def values(node: Node, scope: Scope, depth: int = 0) -> Values:
         case "concatenation":
             return _joined((values(child, scope, depth + 1) for child in node.children), braces=True)
         case "brace_expression":
-            return ((_unquoted(text_of(node)),),)
+            return (_unquoted(text_of(node)),)
         case "array":
             return _UNKNOWN
         case "`" | "$" | '"' | "'":
@@ -125,13 +126,17 @@ def ansi_decoded(text: str) -> str:
     return _ANSI.sub(one, text)
 
 
-def _unquoted(text: str) -> str:
+def _unquoted(text: str) -> Fields:
+    """Text without quotes: mostly one field, but of braces the grammar sometimes makes one word of two."""
+
     def one(found: re.Match[str]) -> str:
         if found[1] is not None:
             return "" if found[1] == "\n" else found[1]
-        return f"\0{found[2]}" if found[2] else found[3]
+        if found[2]:
+            return _GAP if found[2][0] in " \t\n" else f"\0{found[2]}"
+        return found[3]
 
-    return _MARKED.sub(one, text)
+    return tuple(_MARKED.sub(one, text).split(_GAP))
 
 
 def _quoted(node: Node, scope: Scope, depth: int) -> Values:

@@ -20,6 +20,7 @@ Feed = str | Literal[False] | None
 
 _DEEPEST: Final = 12
 _GROUPS: Final = frozenset({"subshell", "compound_statement", "list", "command_substitution", "process_substitution"})
+_LASTS: Final = frozenset({"list", "negated_command", "pipeline"})
 _ENDS: Final = frozenset({"command_substitution", "program", "heredoc_redirect"})
 _REDIRECTIONS: Final = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
 _ESCAPED: Final = re.compile(r"\\([$`\\])")
@@ -27,17 +28,42 @@ _ESCAPED: Final = re.compile(r"\\([$`\\])")
 
 def words_of(command: Node) -> list[Node]:
     """Return the words of a simple command, its name first: also those that stand behind a redirection."""
-    found = [child for child in command.children if child.type not in ("variable_assignment", *_REDIRECTIONS)]
-    holders = [command]
-    if (parent := command.parent) is not None and parent.type == "redirected_statement":
-        holders.append(parent)
-    for holder in holders:
-        for redirection in holder.children:
+    found = [
+        child
+        for child, before in zip(command.children, (None, *command.children), strict=False)
+        if child.type not in ("variable_assignment", *_REDIRECTIONS) and not _goes_on(before, child)
+    ]
+    for holder in (command, _redirected_statement(command)):
+        for redirection in holder.children if holder is not None else ():
             if redirection.type == "file_redirect":
                 found += _behind_target(redirection)
             elif redirection.type == "heredoc_redirect":
                 found += [word for word in redirection.children_by_field_name("argument") if word not in found]
     return found
+
+
+def stray_words(redirection: Node) -> list[Node]:
+    """Return the words behind a redirection that belongs to no command: in `A=1 > f rm` they are one."""
+    owner = redirection.parent
+    while owner is not None and owner.type in ("redirected_statement", *_LASTS):
+        bodies = [child for child in owner.children if child.is_named and child.type not in _REDIRECTIONS]
+        if not bodies:
+            break
+        owner = bodies[-1]
+    return [] if owner is not None and owner.type == "command" else _behind_target(redirection)
+
+
+def _goes_on(before: Node | None, word: Node) -> bool:
+    """Whether `word` is the rest of a redirection's target: `>$x.txt rm` runs `rm`."""
+    return before is not None and before.type == "file_redirect" and before.end_byte == word.start_byte
+
+
+def _redirected_statement(command: Node) -> Node | None:
+    """The statement whose redirections are those of `command`: of several it is the last."""
+    here = command
+    while (parent := here.parent) is not None and parent.type in _LASTS and parent.children[-1] == here:
+        here = parent
+    return parent if parent is not None and parent.type == "redirected_statement" else None
 
 
 def _behind_target(redirection: Node) -> list[Node]:
@@ -94,9 +120,10 @@ def feed_of(node: Node, scope: Scope, depth: int = 0) -> Feed:
     """Return what stands on the input of `node`."""
     if depth > _DEEPEST:
         return False
-    for child in node.children:
-        if (fed := _redirected(child, scope, depth)) is not None:
-            return fed
+    for holder in (node, _redirected_statement(node)):
+        for child in holder.children if holder is not None else ():
+            if (fed := _redirected(child, scope, depth)) is not None:
+                return fed
     here = node
     while (parent := here.parent) is not None:
         if parent.type == "redirected_statement" and parent.children[0] == here:
@@ -142,8 +169,14 @@ def _redirected(redirection: Node, scope: Scope, depth: int) -> Feed:
 
 def heredoc_text(redirection: Node) -> str:
     """Return the body of a here-document as the command reads it, but for its expansions."""
-    start = next((text_of(child) for child in redirection.children if child.type == "heredoc_start"), "")
     body = next((text_of(child) for child in redirection.children if child.type == "heredoc_body"), "")
     if text_of(redirection).startswith("<<-"):
         body = re.sub(r"^\t+", "", body, flags=re.M)
-    return body if re.search(r"['\"\\]", start) else _ESCAPED.sub(r"\1", body)
+    return body if is_verbatim(redirection) else _ESCAPED.sub(r"\1", body)
+
+
+def is_verbatim(redirection: Node) -> bool:
+    """Whether nothing is expanded in the here-document, because the word at its start is quoted."""
+    return any(
+        child.type == "heredoc_start" and re.search(r"['\"\\]", text_of(child)) for child in redirection.children
+    )

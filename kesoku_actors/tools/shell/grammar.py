@@ -5,6 +5,7 @@ The grammar is tree-sitter's. It is loaded when the first command is judged, sin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Final
@@ -17,6 +18,13 @@ EXPANSIONS: Final = frozenset(
 )
 """Nodes that become other text when the script runs."""
 
+_MISREAD: Final = (
+    (re.compile(r"(\n[ \t]*)(?=\\[^\n])"), r"\1''"),  # a line that begins with a backslash goes on with the one before
+    (re.compile(r"(\\[ \t])#"), r"\1''#"),  # behind an escaped blank a comment begins
+    (re.compile(r"(?<!\\)((?:\\\\)*)\$(?=\s|\Z)"), r"\1\\$"),  # a lone `$` takes the next word for its name
+)
+"""What the grammar takes for something else than every shell does, and how to write the same so that it does not."""
+
 
 @cache
 def _parser() -> Parser:
@@ -28,6 +36,8 @@ def _parser() -> Parser:
 
 def parse(script: str) -> Node:
     """Return the root of the tree of `script`; `has_error` tells that not all of it was understood."""
+    for pattern, better in _MISREAD:
+        script = pattern.sub(better, script)
     return _parser().parse(script.encode("utf-8", "replace")).root_node
 
 

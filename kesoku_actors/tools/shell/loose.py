@@ -10,13 +10,15 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from kesoku_actors.tools.shell.expansion import Fields
+from kesoku_actors.tools.shell.expansion import Fields, ansi_decoded
 
 _CONTINUED: Final = re.compile(r"\\\r?\n")
 _REDIRECTION: Final = re.compile(r"\d*(?:&>>?|<<<|<<-?|<>|>>|[<>]&|>\||[<>](?!\())\s*[^\s;&|<>()]*")
-_CUTS: Final = re.compile(r"[;&|()`\n\r{}!]|<\(|>\(")
+_ANSI: Final = re.compile(r"\$'((?:\\.|[^'\\])*)'", re.S)
+_CUTS: Final = re.compile(r"[;&|()`\n\r{}!]|<\(|>\(|:?[-=+](?=[^\s{}]*\})")
 _QUOTING: Final = re.compile(r"\$?['\"]|\\")
 _BLANK: Final = re.compile(r"\$\{?IFS\}?|\s+")
+_WILDCARD: Final = re.compile(r"([*?\[])")
 _PREFIX: Final = re.compile(
     r"(?:if|then|elif|else|while|until|do|time|coproc|in|esac|fi|done|\[\[|\]\])$|[A-Za-z_]\w*\+?=(?P<value>.*)"
 )
@@ -24,10 +26,11 @@ _PREFIX: Final = re.compile(
 
 def loose_commands(text: str) -> Iterator[Fields]:
     """Yield the fields of everything in `text` that might be a command."""
-    continued = _CONTINUED.sub("", text)
-    for redirected in dict.fromkeys((continued, _REDIRECTION.sub(" ", continued))):
+    text = _ANSI.sub(lambda found: ansi_decoded(found[1]), text)
+    texts = (_CONTINUED.sub("", text), _CONTINUED.sub("\n", text))
+    for redirected in dict.fromkeys(each for one in texts for each in (one, _REDIRECTION.sub(" ", one))):
         for piece in _CUTS.split(redirected):
-            words = [plain for word in _BLANK.split(piece) if (plain := _QUOTING.sub("", word))]
+            words = [_WILDCARD.sub("\0\\1", bare) for word in _BLANK.split(piece) if (bare := _QUOTING.sub("", word))]
             at = 0
             while at < len(words) and (prefix := _PREFIX.match(words[at])) is not None:
                 if prefix["value"]:

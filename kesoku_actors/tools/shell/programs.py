@@ -110,7 +110,7 @@ JOINING: Final = {
     "parallel": _OPEN,
     "sem": _OPEN,
     "ssh": Wrapper(flags="46AaCfGgKkMNnqsTtVvXxYy", valued="BbcDEeFIiJLlmOopPQRSWw", skip=1),
-    "tmux": _OPEN,
+    "tmux": Wrapper(skip=1, open_ended=True),
     "trap": Wrapper(),
     "watch": Wrapper(flags="bcCdegprtwx", valued="nqs", long=_names("--interval --equexit --shotsdir")),
 }
@@ -155,6 +155,8 @@ VALUES: Final = {
     "entr": re.compile(r"-s$"),
 }
 """Programs that give a value to a shell: what is behind the mark in the same word, or the next word."""
+RUNNERS: Final = frozenset({*WRAPPERS, *SHELLS, *JOINING, *BEHIND, *VALUES})
+"""All that run what their arguments name; each may be meant by a name with wildcards."""
 GIT_KEYS: Final = re.compile(
     r"(?:core\.(?:pager|editor|sshcommand|fsmonitor|gitproxy|askpass|hookspath|alternaterefscommand)|sequence\.editor|"
     r"pager\..+|diff\.external|diff\..+\.(?:command|textconv)|(?:diff|merge)tool\..+\.(?:cmd|path)|merge\..+\.driver|"

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Final
 from attrs import define, field, frozen
 
 from kesoku_actors.tools.shell.expansion import MAY_SPLIT, ONE_PIECE, Fields, Scope, Values, combined, plain, values
-from kesoku_actors.tools.shell.feeding import Feed, feed_of, printed_by, words_of
+from kesoku_actors.tools.shell.feeding import Feed, feed_of, is_verbatim, printed_by, stray_words, words_of
 from kesoku_actors.tools.shell.foreign import commands_in
 from kesoku_actors.tools.shell.grammar import all_nodes, parse, text_of
 from kesoku_actors.tools.shell.loose import loose_commands
-from kesoku_actors.tools.shell.programs import CODE, COMMAND_VARIABLES, SHELLS
+from kesoku_actors.tools.shell.programs import CODE, COMMAND_VARIABLES, RUNNERS, SHELLS
 from kesoku_actors.tools.shell.scope import scope_of
 from kesoku_actors.tools.shell.unwrapping import Fed, Hidden, Source, Words, source, unwrapped
 
@@ -37,6 +37,10 @@ READ_CHARS: Final = 262_144
 _DEEPEST: Final = 16
 """How often a command may stand behind another one."""
 _CONTINUED: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
+_BACKTICKS: Final = re.compile(r"(?<!\\)`([^`]*)`")
+_KEYWORDS: Final = frozenset({"!", "if", "then", "elif", "else", "while", "until", "do", "{", "}"})
+"""Words of the shell behind which a command begins."""
+_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*\+?=")
 _MARK: Final = re.compile("\0[*?\\[]")
 
 
@@ -90,6 +94,17 @@ class _Reader:
                     self._record(tuple(text_of(node).split()))
                 case "variable_assignment":
                     self._assignment(node, scope, depth)
+                case "file_redirect" if stray := stray_words(node):
+                    for fields in combined(_word_values(stray, scope)):
+                        self._fields(fields, depth, None)
+                case "word" if "`" in text_of(node):
+                    for inner in _BACKTICKS.findall(text_of(node)):  # the grammar leaves some of them as text
+                        self._doubtfully(inner, depth)
+                case "heredoc_redirect" if not is_verbatim(node):
+                    for inner in _BACKTICKS.findall(text_of(node)):
+                        self._doubtfully(inner, depth)
+                case "command_substitution" if "\\`" in text_of(node):  # one in the other, which backslashes keep apart
+                    self.script(text_of(node)[1:-1].replace("\\`", "`"), depth + 1)
                 case "test_command" | "compound_statement" if text_of(node).startswith(("[[", "((")):
                     self._doubtfully(text_of(node)[2:-2], depth)
                 case _:
@@ -97,7 +112,7 @@ class _Reader:
         if root.has_error:
             for fields in loose_commands(text):
                 self._doubtful_fields(fields, depth)
-        elif "&>" in text:
+        if "&>" in text:
             self._doubtfully(text.replace("&>", "& >"), depth)
         if "\\\n" in text:  # for the grammar it parts two words, for a shell it joins them
             self._doubtfully(_CONTINUED.sub(r"\1", text), depth)
@@ -143,6 +158,9 @@ class _Reader:
         if not fields:
             return
         name, arguments = fields[0].rpartition("/")[2] or fields[0], fields[1:]
+        if plain(fields[0]) in _KEYWORDS or _ASSIGNMENT.match(fields[0]):  # where the grammar has it for a program
+            self._fields(arguments, depth + 1, at)
+            return
         if MAY_SPLIT in fields[0] or ONE_PIECE in name:
             self._hide(f"what program {plain(fields[0])!r} is")
             if fields[0] == MAY_SPLIT:
@@ -150,7 +168,7 @@ class _Reader:
             return
         self._record((plain(name), *map(plain, arguments)))
         for known in self._meant(name):
-            self._record((known, *map(plain, arguments)))
+            self._fields((known, *arguments), depth + 1, at)
         for inner in unwrapped(plain(name), arguments):
             match inner:
                 case Words(behind):
@@ -183,7 +201,8 @@ class _Reader:
         if not _MARK.search(name):
             return []
         pattern = "".join(_literally(part) for part in re.split("(\0.)", name)).replace("[^", "[!")
-        return [known for known in self.names if fnmatchcase(known, pattern)]
+        candidates = {*self.names, *RUNNERS} if _MARK.sub("", name).strip("]") else self.names
+        return [known for known in candidates if fnmatchcase(known, pattern)]
 
 
 def _literally(part: str) -> str:

@@ -17,8 +17,8 @@ from kesoku_actors.tools.shell.expansion import MAY_SPLIT, ONE_PIECE, Fields, pl
 from kesoku_actors.tools.shell.foreign import commands_in, commands_in_editor, commands_in_sed, sed_scripts
 from kesoku_actors.tools.shell.programs import Wrapper
 
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*\+?=")
 _BACKTICKED: Final = ("perl", "ruby", "php")
+_INPUT: Final = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 _OPEN: Final = Wrapper(open_ended=True)
 _DOUBTS: Final = 16
 """How many options of one program are read in both ways."""
@@ -66,6 +66,9 @@ def unwrapped(name: str, arguments: Fields) -> Iterator[Inner]:
         yield from _joined(name, arguments)
     elif name == "xargs":
         yield from _of_xargs(arguments)
+    elif name in (".", "source"):
+        if arguments[:1] and arguments[0] in _INPUT:
+            yield Fed()
     elif name == "alias":
         yield from (source((word.partition("=")[2],)) for word in arguments if "=" in word)
     elif programs.LOADER.fullmatch(name):
@@ -98,7 +101,7 @@ def _starts(arguments: Fields, wrapper: Wrapper) -> Iterator[int]:
         word = arguments[at]
         if word == "--":
             at += 1 + wrapper.skip - skipped
-            while wrapper.assigns and at < len(arguments) and _ASSIGNMENT.match(arguments[at]):
+            while wrapper.assigns and at < len(arguments) and "=" in arguments[at]:
                 at += 1
             break
         if word.startswith("-") and len(word) > 1:
@@ -106,7 +109,7 @@ def _starts(arguments: Fields, wrapper: Wrapper) -> Iterator[int]:
             at += 1 + taken
             is_doubtful = not is_known
             continue
-        if not (wrapper.assigns and _ASSIGNMENT.match(word)):
+        if not (wrapper.assigns and "=" in word):
             if is_doubtful and doubts < _DOUBTS:
                 yield at
                 doubts += 1
@@ -137,6 +140,8 @@ def _option(word: str, wrapper: Wrapper) -> tuple[int, bool]:
 def _wrapped(name: str, arguments: Fields, wrapper: Wrapper) -> Iterator[Inner]:
     if name == "command" and arguments[:1] in (("-v",), ("-V",)):
         return  # it only tells what a name stands for
+    if name == "coproc":  # it may have a name of its own
+        yield Words(arguments[1:])
     if wrapper.script:
         yield from _scripts(arguments, wrapper.script)
     for word in arguments:
@@ -167,7 +172,7 @@ def _of_a_shell(arguments: Fields) -> Iterator[Inner]:
         if at == len(arguments):
             return
         yield source(arguments[at : at + 1])
-    elif at == len(arguments) or arguments[at] in ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"):
+    elif at == len(arguments) or arguments[at] in _INPUT:
         yield Fed()
 
 
@@ -204,7 +209,13 @@ def _of_xargs(arguments: Fields) -> Iterator[Inner]:
         if replaced is None:
             yield Words((*words, MAY_SPLIT))
         else:
-            yield Words(tuple(ONE_PIECE if replaced in plain(word) else word for word in words))
+            yield Words(tuple(_with_a_piece(word, replaced) for word in words))
+
+
+def _with_a_piece(word: str, place: str) -> str:
+    """A word in which `place` stands for what is not known yet."""
+    written = plain(word)
+    return written.replace(place, ONE_PIECE) if place in written else word
 
 
 def _behind(name: str, arguments: Fields) -> Iterator[Inner]:
@@ -215,7 +226,7 @@ def _behind(name: str, arguments: Fields) -> Iterator[Inner]:
             behind = arguments[at + 1 :]
             if name == "find":
                 end = next((index for index, each in enumerate(behind) if each in (";", "+")), len(behind))
-                yield Words(tuple(ONE_PIECE if "{}" in plain(each) else each for each in behind[:end]))
+                yield Words(tuple(_with_a_piece(each, "{}") for each in behind[:end]))
             elif name != "git" or "bisect" in arguments[:at]:
                 yield from (Words(behind[start:]) for start in _starts(behind, _OPEN))
         if values is None or (found := values.match(word)) is None:
