@@ -136,6 +136,8 @@ class Subscription:
 
 def in_order(publication: Publication) -> list[Event]:
     """Return the rows changed and removed by a publication as events, in `rev` order."""
+    if not publication.removed:
+        return [Changed(message=row) for row in publication.changed]
     found: list[tuple[int, Event]] = [(row.rev, Changed(message=row)) for row in publication.changed]
     found += [
         (rev, Removed(message_id=message_id, session_id=session_id, rev=rev))

@@ -110,7 +110,9 @@ def expected(filename: str, declared_type: str | None = None) -> Attachment:
 
 def attachments_in(metadata: Mapping[str, Any]) -> tuple[Attachment, ...]:
     """Return the attachments that a message's metadata names. Raises `InvalidMessage`."""
-    items = metadata.get(ATTACHMENTS, ())
+    if ATTACHMENTS not in metadata:
+        return ()
+    items = metadata[ATTACHMENTS]
     if not isinstance(items, list | tuple):
         raise InvalidMessage("M8: metadata.attachments is a list")
     return tuple(_attachment(item) for item in items)

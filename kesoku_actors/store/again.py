@@ -22,12 +22,13 @@ LONGEST_PAUSE_S = 2.0
 
 async def until_answered(send: Callable[[], Awaitable[T]], log: Logger, what: str) -> T:
     """Return the store's answer, however often the store restarts or is busy meanwhile."""
-    for pause_s in _pauses():
+    pauses: Iterator[float] | None = None
+    while True:
         try:
             return await send()
         except (ActorStopped, AskTimeout, StoreBusy) as error:
-            await _pause(pause_s, log, what, error)
-    raise AssertionError("pauses do not end")
+            pauses = pauses or _pauses()
+            await _pause(next(pauses), log, what, error)
 
 
 async def until_known(send: Callable[[], Awaitable[T]], log: Logger, what: str) -> T:
@@ -35,16 +36,15 @@ async def until_known(send: Callable[[], Awaitable[T]], log: Logger, what: str) 
 
     Raises `StoreBusy`, and `ActorStopped` when the store is gone for good.
     """
-    for pause_s in _pauses():
+    pauses: Iterator[float] | None = None
+    while True:
         try:
             return await send()
-        except AskTimeout as error:
-            await _pause(pause_s, log, what, error)
-        except ActorStopped as error:
-            if error.for_good:
+        except (ActorStopped, AskTimeout) as error:
+            if isinstance(error, ActorStopped) and error.for_good:
                 raise
-            await _pause(pause_s, log, what, error)
-    raise AssertionError("pauses do not end")
+            pauses = pauses or _pauses()
+            await _pause(next(pauses), log, what, error)
 
 
 def _pauses() -> Iterator[float]:

@@ -69,6 +69,11 @@ def message_of(row: Row) -> Message:
     values = list(row)
     values[8], values[9], values[10] = _ROLES[row[8]], _TYPES[row[9]], _STATUSES[row[10]]
     values[16] = {} if row[16] == "{}" else json.loads(row[16])
+    return filled(values)
+
+
+def filled(values: Iterable[Any]) -> Message:
+    """Return the message with these values, in the order of its fields; they were checked."""
     message = Message.__new__(Message)
     for fill, value in zip(_FILL, values, strict=True):
         fill(message, value)
@@ -83,10 +88,7 @@ def changed(message: Message, **fields: Any) -> Message:
     values = list(_READ(message))
     for name, value in fields.items():
         values[_INDEX[name]] = value
-    copy = Message.__new__(Message)
-    for fill, value in zip(_FILL, values, strict=True):
-        fill(copy, value)
-    return copy
+    return filled(values)
 
 
 def to_json(value: Mapping[str, Any] | Iterable[Any]) -> str:

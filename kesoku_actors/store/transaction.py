@@ -29,9 +29,10 @@ from kesoku_actors.protocol import (
     Stop,
     Type,
 )
+from kesoku_actors.protocol.messages import check_shape
 from kesoku_actors.store.memory import Memory
 from kesoku_actors.store.port import Publication
-from kesoku_actors.store.rows import MESSAGE_COLUMNS, changed, message_of, to_json
+from kesoku_actors.store.rows import MESSAGE_COLUMNS, changed, filled, message_of, to_json
 from kesoku_actors.store.session_row import Session, read_session
 from kesoku_actors.store.sql import Row, first, scalar, select
 
@@ -233,29 +234,15 @@ class Transaction:
         """
         seq = self._number()
         timestamp = session.last_activity = max(self.clock.wall(), session.last_activity)
-        message = Message(
-            id=id or self.ids(),
-            seq=seq,
-            rev=seq,
-            session_id=session.id,
-            chatbot_id=session.channel.chatbot_id,
-            channel_id=session.channel.channel_id,
-            external_id=external_id,
-            sender=sender,
-            role=role,
-            type=type,
-            status=status,
-            content=content,
-            parent_id=parent_id,
-            root_id=root.id if root else None,
-            place=seq if root else None,
-            timestamp=timestamp,
-            metadata=metadata,
-        )
+        check_shape(role, type, status, sender, parent_id, metadata)
+        where = (session.id, session.channel.chatbot_id, session.channel.channel_id)
+        root_id, place = (root.id, seq) if root else (None, None)
+        said = (external_id, sender, role, type, status, content, parent_id, root_id, place, timestamp, metadata)
+        message = filled((id or self.ids(), seq, seq, *where, *said))
         root_seq = root.seq if root else None
-        numbers = (seq, seq, session.no, root_seq, message.place)
+        numbers = (seq, seq, session.no, root_seq, place)
         names = (message.id, external_id, sender, role, type, status)
-        self.execute(_INSERT, (*numbers, *names, content, parent_id, message.root_id, timestamp, to_json(metadata)))
+        self.execute(_INSERT, (*numbers, *names, content, parent_id, root_id, timestamp, to_json(metadata)))
         self.changes.messages[message.id] = self._known[message.id] = message
         if session.people_waiting is not None and message.waits and message.is_person:
             session.people_waiting += 1
