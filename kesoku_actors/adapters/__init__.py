@@ -5,7 +5,6 @@ Shared by every adapter, and pure but for the last two:
 * `fences`: where code fences open and close
 * `chunking`: an answer as parts that a platform accepts (case rows 37 and 38)
 * `delivery`: what to do next with a leaving message (O2, C5)
-* `filenames`, `file_types`: what a file from outside may be called, and what it is
 * `courier`: delivers
 * `saving`: keeps the files that come with messages (M8)
 

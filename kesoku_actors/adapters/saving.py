@@ -21,9 +21,9 @@ from typing import BinaryIO, Final, Protocol, TypeVar
 import trio
 from attrs import frozen
 
-from kesoku_actors.adapters.file_types import HEAD_BYTES, mime_type_of
-from kesoku_actors.adapters.filenames import numbered, safe_name
 from kesoku_actors.errors import PeerError
+from kesoku_actors.files.kinds import HEAD_BYTES, mime_type_of
+from kesoku_actors.files.names import numbered, safe_name
 from kesoku_actors.gateway import Gateway
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import Message, attachments_in

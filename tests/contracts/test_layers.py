@@ -15,6 +15,7 @@ ROWS = {
     "clock": 0,
     "protocol": 1,
     "actors": 2,
+    "files": 2,
     "context": 3,
     "store": 4,
     "llm": 4,

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from kesoku_actors.protocol import Outcome, attachments_in
 from kesoku_actors.tools import ToolContext, ToolOutcome, ToolRegistry
 from kesoku_actors.tools.files import FileTools, Root
-from kesoku_actors.tools.files.places import Refused, place_of
+from kesoku_actors.files.places import Refused, place_of
 from kesoku_actors.tools.files.texts import replaced_once
 
 PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sIIBBBBB", 13, b"IHDR", 3, 2, 8, 0, 0, 0, 0)

@@ -12,8 +12,8 @@ import stat
 from contextlib import suppress
 from typing import Final
 
-from kesoku_actors.tools.files.descent import Spot
-from kesoku_actors.tools.files.places import Place, Refused
+from kesoku_actors.files.descent import Spot
+from kesoku_actors.files.places import Place, Refused
 
 NEW_MODE: Final = 0o600
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

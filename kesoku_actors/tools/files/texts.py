@@ -13,7 +13,7 @@ from typing import Final
 
 from attrs import frozen
 
-from kesoku_actors.tools.files.places import Refused
+from kesoku_actors.files.places import Refused
 
 SNIFFED: Final = 8_192
 LINE_CHARS: Final = 2_000

@@ -13,10 +13,10 @@ from typing import Annotated, Any, Final
 
 from attrs import field, frozen
 
+from kesoku_actors.files.descent import Spot, descended
+from kesoku_actors.files.pictures import HEAD_BYTES, Picture, picture_of
+from kesoku_actors.files.places import Place, Refused, Root, place_of
 from kesoku_actors.protocol import ATTACHMENTS, Attachment, Outcome
-from kesoku_actors.tools.files.descent import Spot, descended
-from kesoku_actors.tools.files.pictures import HEAD_BYTES, Picture, picture_of
-from kesoku_actors.tools.files.places import Place, Refused, Root, place_of
 from kesoku_actors.tools.files.replacing import check_root, check_writable, replace
 from kesoku_actors.tools.files.texts import SNIFFED, Excerpt, encoded, excerpt, is_binary, is_wide, replaced_once
 from kesoku_actors.tools.port import ToolContext, ToolOutcome

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kesoku_actors.adapters.filenames import LONGEST_NAME, NAMELESS, extension_of, numbered, safe_name
+from kesoku_actors.files.names import LONGEST_NAME, NAMELESS, extension_of, numbered, safe_name
 
 NASTY = st.lists(
     st.sampled_from(

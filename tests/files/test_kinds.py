@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kesoku_actors.adapters.file_types import HEAD_BYTES, mime_type_of
+from kesoku_actors.files.kinds import HEAD_BYTES, mime_type_of
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 SIGNED = {
@@ -15,6 +15,14 @@ SIGNED = {
     "image/gif": b"GIF89a\x01\0\x01\0",
     "image/webp": b"RIFF\x24\0\0\0WEBPVP8 ",
     "application/pdf": b"%PDF-1.7\n%\xe2\xe3\xcf\xd3",
+    "audio/flac": b"fLaC\0\0\0\x22",
+    "audio/ogg": b"OggS\0\x02",
+    "audio/wav": b"RIFF\x24\0\0\0WAVEfmt ",
+    "audio/mp4": b"\0\0\0\x20ftypM4A \0\0\2\0",
+    "video/mp4": b"\0\0\0\x20ftypisom\0\0\2\0",
+    "video/quicktime": b"\0\0\0\x14ftypqt  \0\0\2\0",
+    "video/webm": b"\x1a\x45\xdf\xa3\x9fB\x86\x81\1B\x82\x84webm",
+    "image/heic": b"\0\0\0\x18ftypheic\0\0\0\0",
 }
 NAMES = st.sampled_from(["a", "a.png", "a.JPG", "a.gif", "a.webp", "a.pdf", "a.html", "a.txt", "a.zip", "a.svg", ""])
 
@@ -28,8 +36,14 @@ def test_a_signature_decides_whatever_the_name(mime_type: str, name: str) -> Non
 @given(head=st.binary(max_size=100), name=NAMES)
 def test_a_type_with_a_signature_is_never_believed_without_it(head: bytes, name: str) -> None:
     found = mime_type_of(head, name)
-    if not any(head.startswith(signed[:3]) for signed in SIGNED.values()):
+    if not any(head.startswith(signed[:3]) or head[4:8] == b"ftyp" for signed in SIGNED.values()):
         assert found not in SIGNED
+
+
+@pytest.mark.parametrize("frame", [b"\xff\xfb\x90\x64", b"\xff\xf3\x48\xc4", b"ID3\x04\0\0"])
+def test_sound_is_known_by_its_first_frame_or_its_tag(frame: bytes) -> None:
+    assert mime_type_of(frame, "a.bin") == "audio/mpeg"
+    assert mime_type_of(b"\0\1\2", "a.mp3") == "application/octet-stream"
 
 
 @given(st.text(max_size=100).filter(lambda text: "\0" not in text and not text.startswith(("GIF8", "%PDF-"))))

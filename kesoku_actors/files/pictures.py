@@ -12,6 +12,8 @@ from attrs import frozen
 
 HEAD_BYTES: Final = 256 * 1024
 """How much of a file is looked at: a JPEG may say its size behind other things."""
+PICTURES: Final = frozenset({"image/png", "image/gif", "image/jpeg", "image/webp"})
+"""The types whose headers are read here."""
 _WITHOUT_SIZE: Final = frozenset({0xC4, 0xC8, 0xCC})
 
 
