@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import islice
 from typing import Final
 
 from kesoku_actors.protocol.graphemes import is_boundary
@@ -45,6 +46,9 @@ def tidied(text: str) -> str:
 
 def _seen(text: str) -> str:
     """Return the text on one line, without what nobody sees; a joiner stays where it joins."""
+    words = " ".join(text.split())
+    if words.isascii() and words.isprintable():
+        return words
     signs = (" " if sign.isspace() else sign for sign in text)
     kept = (sign for sign in signs if sign == _JOINER or unicodedata.category(sign) not in _UNSEEN)
     return " ".join("".join(kept).split()).strip(_JOINER + " ")
@@ -52,7 +56,8 @@ def _seen(text: str) -> str:
 
 def _short(text: str) -> str:
     """Return the text whole, or up to where it may be cut: between words, where its second half has such a place."""
-    ends = [index for index in range(1, len(text) + 1) if is_boundary(text, index)]
+    boundaries = (index for index in range(1, len(text) + 1) if is_boundary(text, index))
+    ends = list(islice(boundaries, LONGEST + 1))  # the store makes titles, and has no time for a whole page
     if len(ends) <= LONGEST:
         return text
     cut = text[: ends[LONGEST - 2]]
