@@ -20,10 +20,12 @@ from kesoku_actors.errors import NotFound
 from kesoku_actors.gateway import Gateway
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import (
+    ANONYMOUS,
     ATTACHMENTS,
     Changed,
     Channel,
     Inbound,
+    JobState,
     Message,
     Removed,
     Stop,
@@ -33,7 +35,7 @@ from kesoku_actors.protocol import (
 )
 from kesoku_actors.store import Posted, TooEarly
 from scripts.campaign.files import append, lines
-from scripts.campaign.script import Clear, Edit, ForceTurn, Say, SetMode, Step, StopTurn, Withdraw
+from scripts.campaign.script import AwaitJobs, Clear, Decide, Edit, ForceTurn, Say, SetMode, Step, StopTurn, Withdraw
 
 
 @define(eq=False)
@@ -81,6 +83,10 @@ class People:
                     await self._withdraw(id)
                 case Clear(id=id):
                     await self._clear(id)
+                case Decide(id=id, approved=approved):
+                    await self._decide(id, approved)
+                case AwaitJobs(id=id):
+                    await self._await_jobs(id)
                 case SetMode(mode=mode):
                     await self.gateway.set_mode(self.channel, mode)
                 case _:
@@ -170,6 +176,18 @@ class People:
             with suppress(NotFound):  # an earlier life has cleared it, and was killed before it told
                 await self.gateway.clear(session_id)
             self.facts.add("cleared", id, session_id)
+
+    async def _decide(self, id: str, approved: bool) -> None:
+        session_id, message_id = self._posted(id)
+        while (row := await self.gateway.reader.message(message_id)) is not None and not row.has_ended:
+            for approval in await self.gateway.reader.approvals(session_id):
+                await self.gateway.answer_approval(approval.call_id, approved, ANONYMOUS)
+            await trio.sleep(0.02)
+
+    async def _await_jobs(self, id: str) -> None:
+        session_id, _ = self._posted(id)
+        while any(job.state is not JobState.TOLD for job in await self.gateway.reader.jobs(session_id)):  # noqa: ASYNC110
+            await trio.sleep(0.02)
 
     async def _is_something_left(self) -> bool:
         return bool(

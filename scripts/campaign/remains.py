@@ -14,6 +14,7 @@ from typing import Any
 import apsw
 from attrs import frozen
 
+from kesoku_actors.protocol import job_id
 from scripts.campaign.files import lines
 
 
@@ -46,6 +47,8 @@ class Remains:
     """Tool to how often it began to run."""
     folders: frozenset[str]
     """Names in the sessions' directory."""
+    jobs: tuple[tuple[str, str, str, str], ...] = ()
+    """Of each job its session, name, call and state."""
 
     @property
     def unrecorded(self) -> frozenset[tuple[str, int]]:
@@ -70,6 +73,7 @@ def remains_of(folder: Path) -> Remains:
             attempts=max((attempts for (attempts,) in _select(database, "SELECT attempts FROM turns")), default=0),
             sent=Counter((id, int(number)) for id, number in lines(folder / "sent")),
             runs=Counter(words[0] for words in lines(folder / "runs")),
+            jobs=tuple((id, job_id(no), call, state) for id, no, call, state in _select(database, _JOBS)),
             folders=frozenset(path.name for path in sessions_dir.iterdir()) if sessions_dir.exists() else frozenset(),
         )
 
@@ -78,6 +82,7 @@ def _read(path: Path) -> str | None:
     return path.read_text() if path.is_file() else None
 
 
+_JOBS = "SELECT s.id, j.number, j.call_id, j.state FROM jobs j JOIN sessions s ON s.no = j.session_no"
 _CHUNKS = "SELECT message_id, number, state FROM chunks"
 _MESSAGES = (
     "SELECT m.id, m.external_id, s.id AS session_id, m.role, m.type, m.status, m.content, m.parent_id, m.root_id,"

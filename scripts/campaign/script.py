@@ -1,6 +1,7 @@
 """What people do in a campaign, and what the model answers.
 
-Tools, interruptions, a stop, a force, a clear, every busy mode, a file, an edit and a withdrawal.
+Tools, interruptions, a stop, a force, a clear, every busy mode, a file, an edit and a withdrawal, a job, and calls
+that wait for a yes.
 
 The model is the scripted one with rules alone, so that what it says follows from the history and it goes on wherever a
 kill left it. Every command of a tool writes its name into one file, which counts the runs of it over all lives.
@@ -59,6 +60,21 @@ class Withdraw:
 
 
 @frozen
+class Decide:
+    """Say yes, or no, to whatever waits for it in the turn of this message, until it is over."""
+
+    id: str
+    approved: bool
+
+
+@frozen
+class AwaitJobs:
+    """Wait until every job of this message's session has ended and is told of."""
+
+    id: str
+
+
+@frozen
 class Clear:
     """Clear the session of this message."""
 
@@ -72,7 +88,7 @@ class SetMode:
     mode: BusyMode
 
 
-Step = Say | StopTurn | ForceTurn | Clear | SetMode | Edit | Withdraw
+Step = Say | StopTurn | ForceTurn | Clear | SetMode | Edit | Withdraw | Decide | AwaitJobs
 
 SCRIPT: Final[dict[str, tuple[Step, ...]]] = {
     "cake": (
@@ -118,12 +134,27 @@ SCRIPT: Final[dict[str, tuple[Step, ...]]] = {
         Withdraw("note-3"),
         Say("note-4", "Thank you for the note."),
     ),
+    "kiln": (
+        Say("kiln-1", "Fire the kiln."),
+        AwaitJobs("kiln-1"),
+        Say("kiln-2", "Thank you for the kiln."),
+    ),
+    "gate": (
+        Say("gate-1", "Open the gate.", until="calls"),
+        Decide("gate-1", approved=True),
+        Say("gate-2", "Close the gate.", until="calls"),
+        Decide("gate-2", approved=False),
+        Say("gate-3", "Thank you for the gate."),
+    ),
     "map": (
         Say("map-1", "Read the map.", file="North is up."),
         Say("map-2", "Thank you for the map."),
     ),
 }
 """What is done in each channel, one step after the other; the channels all at once."""
+
+BACKGROUND: Final = frozenset({"kiln.fire"})
+"""Tools that go on behind their results."""
 
 ENDLESS: Final = frozenset({"log.chop"})
 """Tools that run until they are ended."""
@@ -139,6 +170,9 @@ TOOLS: Final = {
     "Taste the soup.": ("soup.taste",),
     "Chop the log.": ("log.chop",),
     "Weigh the note.": ("note.weigh",),
+    "Fire the kiln.": ("kiln.fire",),
+    "Open the gate.": ("gate.unlock", "gate.push"),
+    "Close the gate.": ("gate.pull",),
 }
 """Words in what must be answered, and the batch of tools that answers them."""
 
@@ -152,6 +186,11 @@ scenario_path = "scenario.toml"
 durability = "{durability}"
 [shell]
 mode = "blocklist"
+[discord]
+chatbot_id = "campaign"
+[[discord.channels]]
+channels = ["gate"]
+approve = "always"
 """
 
 
@@ -177,4 +216,5 @@ def _rule(when: str, words: str, moves: list[str]) -> str:
 def _call(name: str, runs: Path) -> str:
     seconds = 600 if name in ENDLESS else 0.1
     command = f"echo {name} >> {runs}; sleep {seconds}; echo {name} is done"
-    return f'{{ call = "run_shell_command", arguments = {{ command = {json.dumps(command)} }} }}'
+    behind = ", background = true" if name in BACKGROUND else ""
+    return f'{{ call = "run_shell_command", arguments = {{ command = {json.dumps(command)}{behind} }} }}'

@@ -13,7 +13,7 @@ MAY_BE_CUT: Final = frozenset({"cake-1", "pie-1", "log-1"})
 """Messages that a later one interrupts, or that are stopped."""
 EDITS: Final = {step.id: step.text for steps in SCRIPT.values() for step in steps if isinstance(step, Edit)}
 FILES: Final = {step.id: step.file for steps in SCRIPT.values() for step in steps if isinstance(step, Say)}
-OUTCOMES: Final = frozenset({"ok", "error", "interrupted", "unknown"})
+OUTCOMES: Final = frozenset({"ok", "error", "interrupted", "unknown", "background"})
 _KNOWN_TOOLS: Final = frozenset(name for batch in TOOLS.values() for name in batch)
 
 
@@ -24,6 +24,7 @@ def after_kill(left: Remains) -> Iterator[str]:
     yield from _nothing_lost(left)
     yield from _rewritten(left)
     yield from _results(left, are_complete=False)
+    yield from _jobs(left, are_complete=False)
 
 
 def after_term(left: Remains) -> Iterator[str]:
@@ -39,6 +40,7 @@ def at_the_end(left: Remains, kills: Sequence[Remains]) -> Iterator[str]:
     """What does not hold when the last life had everything it wanted; `kills` are what each killed life left."""
     yield from after_kill(left)
     yield from _results(left, are_complete=True)
+    yield from _jobs(left, are_complete=True)
     yield from _answered(left)
     yield from _tools(left)
     yield from _deliveries(left, kills)
@@ -76,6 +78,21 @@ def _results(left: Remains, *, are_complete: bool) -> Iterator[str]:
     for row in left.messages:
         if row["type"] == "tool_result" and row["metadata"]["outcome"] not in OUTCOMES:
             yield f"M4: a result has the outcome {row['metadata']['outcome']}"
+
+
+def _jobs(left: Remains, *, are_complete: bool) -> Iterator[str]:
+    """A job is told of once, and never before the result of its call (I8)."""
+    place = {row["id"]: number for number, row in enumerate(left.messages)}
+    result_of = {row["parent_id"]: row["id"] for row in left.messages if row["type"] == "tool_result"}
+    for session_id, job, call_id, state in left.jobs:
+        told = [row for row in left.messages if (row["session_id"], row["metadata"].get("job")) == (session_id, job)]
+        notices = [row["id"] for row in told if row["role"] == "system"]
+        if len(notices) != (state == "told"):
+            yield f"I8: {job} is {state} and has {len(notices)} notices"
+        if notices and place[notices[0]] < place.get(result_of.get(call_id, ""), len(place)):
+            yield f"I8: {job} was told of before its result"
+        if are_complete and state != "told":
+            yield f"I8: {job} is {state} in the end"
 
 
 def _answered(left: Remains) -> Iterator[str]:

@@ -34,7 +34,7 @@ def test_forty_runs_of_the_crash_campaign_break_no_promise() -> None:
     assert ended.returncode == 0
     assert sum(found["kills"].values()) > RUNS * 3 / 4, "most kills hit"
     families = {point.partition("/")[0].partition(".")[0] for point in found["passages"]}
-    assert families >= {"store", "tool", "clear", "platform"}
+    assert families >= {"store", "tool", "clear", "platform", "job", "approval"}
 
 
 def row(id: str, role: str, type: str, status: str, **more: Any) -> dict[str, Any]:
@@ -48,6 +48,7 @@ RESULT = row("r", "tool", "tool_result", "responded", parent_id="c", content="ca
     "metadata": {"outcome": "ok"}
 }
 ANSWER = row("a", "assistant", "text", "delivered")
+TOLD = row("j", "system", "text", "processed") | {"metadata": {"notice": "job", "job": "job1"}}
 NOTE = row("n", "user", "text", "processed", external_id="note-2", content="It is blue.")
 GOOD = Remains(
     integrity="ok",
@@ -92,6 +93,11 @@ BROKEN: dict[str, Callable[[Remains], Remains]] = {
     ),
     "M6: note-2 was withdrawn and is there": lambda left: evolve(
         left, messages=(*left.messages, NOTE), withdrawn={"note-2": True}
+    ),
+    "I8: job1 is told and has 0 notices": lambda left: evolve(left, jobs=(("s", "job1", "c", "told"),)),
+    "I8: job1 is over in the end": lambda left: evolve(left, jobs=(("s", "job1", "c", "over"),)),
+    "I8: job1 was told of before its result": lambda left: evolve(
+        left, messages=(QUESTION, CALL, TOLD, RESULT, ANSWER), jobs=(("s", "job1", "c", "told"),)
     ),
     "M8: the file of map-1 was saved and holds None": lambda left: evolve(left, attached={"map-1": None}),
 }
