@@ -97,8 +97,12 @@ class Jobs:
         await self._record(run, ending, outcome)
 
     async def lose(self, run: Run) -> None:
-        """Record that a job's run is gone, and nobody knows what came of it."""
-        await self._record(run, JobEnding.LOST, ToolOutcome(outcome=Outcome.UNKNOWN, content=""))
+        """Record that a run is gone and nobody knows what came of it, if it is a job; here or in the store alone."""
+        if run.job is None:
+            jobs = await until_it_stands(lambda: self.journal.jobs(run.call.session_id))
+            run.job = next((job.id for job in jobs if job.call_id == run.call.call_id and job.is_running), None)
+        if run.job is not None:
+            await self._record(run, JobEnding.LOST, ToolOutcome(outcome=Outcome.UNKNOWN, content=""))
 
     async def _record(self, run: Run, ending: JobEnding, outcome: ToolOutcome) -> None:
         detail = detail_of(outcome.metadata)

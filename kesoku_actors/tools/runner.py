@@ -278,6 +278,8 @@ class Tools:
     async def _settle_run(self, cell: Cell[Any], *, run: Run, outcome: ToolOutcome) -> None:
         cell.started()
         await self._settle(run, outcome, duration_s=0.0)
+        if outcome is verdicts.LOST:  # it may have become a job without hearing of it
+            await self._jobs.lose(run)
 
     async def _run(self, cell: Cell[Any], *, run: Run) -> None:
         cell.started()

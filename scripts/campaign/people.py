@@ -186,8 +186,10 @@ class People:
 
     async def _await_jobs(self, id: str) -> None:
         session_id, _ = self._posted(id)
-        while any(job.state is not JobState.TOLD for job in await self.gateway.reader.jobs(session_id)):  # noqa: ASYNC110
+        jobs = await self.gateway.reader.jobs(session_id)
+        while any(job.state is not JobState.TOLD for job in jobs):
             await trio.sleep(0.02)
+            jobs = await self.gateway.reader.jobs(session_id)
 
     async def _is_something_left(self) -> bool:
         return bool(
