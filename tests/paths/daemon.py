@@ -1,7 +1,8 @@
 """A daemon as a process of its own, for tests that kill it: `python -m tests.paths.daemon CONFIG`.
 
 It runs the real tree from a real configuration and obeys one JSON command a line on standard input: `post` a text,
-`stop` a session. Each event it hears from then on is one JSON line on standard output. End of input ends it in order.
+`stop` a session, `approve` a call, tell which calls are `waiting` for a yes. Each event it hears from then on is one
+JSON line on standard output. End of input ends it in order.
 A second argument names a point at which its store crashes whenever it comes there.
 """
 
@@ -23,7 +24,15 @@ from kesoku_actors.app.plan import plan_run
 from kesoku_actors.app.settings import load_settings
 from kesoku_actors.clock import real_world
 from kesoku_actors.log import Logger, stream_sink
-from kesoku_actors.protocol import ActivityChanged, Changed, Inbound, ToolProgress
+from kesoku_actors.protocol import (
+    ANONYMOUS,
+    ActivityChanged,
+    ApprovalChanged,
+    CallState,
+    Changed,
+    Inbound,
+    ToolProgress,
+)
 from kesoku_actors.store import Posted
 
 
@@ -61,6 +70,8 @@ async def tell(house: House, *, task_status: trio.TaskStatus[None]) -> None:
                         for key in ("id", "session_id", "role", "type", "status", "content", "root_id", "parent_id")
                     }
                     say({"event": "row", **shown, "metadata": row.metadata})
+                case ApprovalChanged(call_id=call_id, state=CallState.WAITING):
+                    say({"event": "asks", "call": call_id})
                 case ToolProgress(call_id=call_id):
                     say({"event": "started", "call": call_id})
                 case ActivityChanged(activity=activity):
@@ -80,6 +91,11 @@ async def obey(house: House) -> None:
                 say({"event": "posted", "id": posted.message.id, "session_id": posted.message.session_id})
             case "stop":
                 await house.gateway.stop(command["session"])
+            case "approve":
+                await house.gateway.answer_approval(command["call"], command["yes"], ANONYMOUS)
+            case "waiting":
+                for approval in await house.gateway.reader.approvals(command["session"]):
+                    say({"event": "asks", "call": approval.call_id})
 
 
 def crash(at: str | None, point: str) -> None:

@@ -25,6 +25,7 @@ scenario_path = "scenario.toml"
 durability = "{durability}"
 [shell]
 mode = "blocklist"
+{more}
 """
 
 
@@ -79,17 +80,17 @@ class Daemon:
         return self.process.wait(60)
 
 
-def write_config(folder: Path, *, durability: str = "full", agent: str = "") -> Path:
+def write_config(folder: Path, *, durability: str = "full", agent: str = "", more: str = "") -> Path:
     """Write the configuration of a daemon in `folder` and return its path."""
     config = folder / "config.toml"
-    config.write_text(CONFIG.format(durability=durability, agent=agent))
+    config.write_text(CONFIG.format(durability=durability, agent=agent, more=more))
     return config
 
 
 @contextmanager
-def daemon(folder: Path, *, durability: str = "full", agent: str = "") -> Iterator[Daemon]:
+def daemon(folder: Path, *, durability: str = "full", agent: str = "", more: str = "") -> Iterator[Daemon]:
     """Run a daemon on the store in `folder`, whose `scenario.toml` must stand there."""
-    config = write_config(folder, durability=durability, agent=agent)
+    config = write_config(folder, durability=durability, agent=agent, more=more)
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.paths.daemon", str(config)],
         stdin=subprocess.PIPE,

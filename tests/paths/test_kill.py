@@ -201,3 +201,116 @@ def test_kill_during_a_compaction_leaves_nothing_half_and_the_turn_is_answered(t
         assert second.ended(posted["id"])["status"] == "processed"
         assert second.close() == 0
     assert summaries(tmp_path) == [("They spoke at length.", 0)]
+
+
+ASKS = '[tools]\napprove = "risky"'
+QUESTION = """
+[[rules]]
+when_result = ""
+moves = [{ say = "I have read the results." }]
+
+[[rules]]
+when_said = ""
+moves = [
+    { call = "run_shell_command", arguments = { command = "echo one >> runs" } },
+    { call = "run_shell_command", arguments = { command = "echo two >> runs" } },
+]
+"""
+
+
+def asks(running: Daemon) -> list[str]:
+    """Wait until two calls wait for a yes, and return them."""
+    running.wait(lambda event: event["event"] == "asks", 2)
+    return sorted({event["call"] for event in running.seen if event["event"] == "asks"})
+
+
+def test_a_kill_while_calls_wait_for_a_yes_asks_again_and_runs_each_once(tmp_path: Path) -> None:
+    (tmp_path / "scenario.toml").write_text(QUESTION)
+    with daemon(tmp_path, more=ASKS) as first:
+        posted = first.post("Do two things.")
+        one, two = asks(first)
+        first.kill()
+    with daemon(tmp_path, more=ASKS) as second:
+        second.wait(lambda event: is_row(event, id=posted["id"], status="processing"))
+        second.command(do="approve", call=one, yes=True)
+        runs = tmp_path / "sessions" / posted["session_id"] / "runs"
+        while not runs.exists() or not runs.read_text():
+            os.sched_yield()
+        second.kill()
+    with daemon(tmp_path, more=ASKS) as third:
+        third.wait(lambda event: is_row(event, id=posted["id"], status="processing"))
+        third.command(do="approve", call=one, yes=False)  # decided before: nothing comes of it
+        third.command(do="approve", call=two, yes=False)
+        assert third.ended(posted["id"])["status"] == "processed"
+        outcomes = [(event["parent_id"], event["metadata"]["outcome"]) for event in results(third, 2)]
+        assert outcomes[0] in ((one, "ok"), (one, "unknown"))
+        assert outcomes[1] == (two, "error")
+        assert third.close() == 0
+    assert runs.read_text() == "one\n"
+
+
+def test_an_end_in_order_leaves_a_question_waiting(tmp_path: Path) -> None:
+    (tmp_path / "scenario.toml").write_text(QUESTION)
+    with daemon(tmp_path, more=ASKS) as first:
+        posted = first.post("Do two things.")
+        one, two = asks(first)
+        assert first.close() == 0
+    with daemon(tmp_path, more=ASKS) as second:
+        second.command(do="waiting", session=posted["session_id"])
+        assert asks(second) == [one, two]
+        for call in (one, two):
+            second.command(do="approve", call=call, yes=True)
+        assert second.ended(posted["id"])["status"] == "processed"
+        assert second.close() == 0
+    assert sorted((tmp_path / "sessions" / posted["session_id"] / "runs").read_text().split()) == ["one", "two"]
+
+
+JOB = """
+[[rules]]
+when_said = "was lost"
+moves = [{ say = "I have heard of the loss." }]
+
+[[rules]]
+when_result = "goes on in the background"
+moves = [{ say = "It goes on." }]
+
+[[rules]]
+when_said = ""
+moves = [{ call = "run_shell_command", arguments = { command = "echo $$ > pid; exec sleep 600", background = true } }]
+"""
+
+
+def is_told(event: dict[str, Any]) -> bool:
+    """Whether it is the notice of a job."""
+    return is_row(event, role="system") and "job" in event["metadata"]
+
+
+def test_a_job_whose_program_is_killed_is_ended_and_told_of_once_as_lost(tmp_path: Path) -> None:
+    (tmp_path / "scenario.toml").write_text(JOB)
+    with daemon(tmp_path) as first:
+        posted = first.post("Serve.")
+        assert first.ended(posted["id"])["status"] == "processed"
+        pid = tmp_path / "sessions" / posted["session_id"] / "pid"
+        while not pid.exists() or not pid.read_text().strip():
+            os.sched_yield()
+        first.kill()
+    survivor = int(pid.read_text())
+    for _ in range(2):
+        with daemon(tmp_path) as again:
+            again.wait(lambda event: is_row(event, role="assistant", content="I have heard of the loss."))
+            again.wait(lambda event: is_told(event) and event["status"] == "processed")
+            assert not alive(survivor)
+            assert len({event["id"] for event in again.seen if is_told(event)}) == 1
+            assert again.close() == 0
+
+
+def test_a_job_ends_with_its_program_and_wakes_nobody(tmp_path: Path) -> None:
+    (tmp_path / "scenario.toml").write_text(JOB)
+    with daemon(tmp_path) as first:
+        posted = first.post("Serve.")
+        assert first.ended(posted["id"])["status"] == "processed"
+        assert first.close() == 0
+    with daemon(tmp_path) as second:
+        notice = second.wait(is_told)
+        assert (notice["metadata"]["ending"], notice["metadata"]["wakes"]) == ("shutdown", False)
+        assert second.close() == 0
