@@ -20,8 +20,7 @@ from kesoku_actors.protocol.summaries import Summary
 from kesoku_actors.session import Brain, Compacted, CompactionFailed, CompactionStopped, NothingOld, TurnLimits
 from kesoku_actors.session import vocabulary as v
 from kesoku_actors.store import Durability, NothingToStop, StoreOptions
-
-from .house import Home, at_home
+from tests.paths.house import Home, at_home
 
 CONTEXT = 4_000
 """Tokens; 3,000 for the prompt."""
@@ -56,9 +55,8 @@ def said(request: Request) -> list[str]:
 
 
 async def talk(home: Home, turns: int, content: str = LONG) -> Message:
-    for number in range(turns):
-        row = await home.ended(await home.say(f"{number}: {content}"))
-    return row
+    rows = [await home.ended(await home.say(f"{number}: {content}")) for number in range(turns)]
+    return rows[-1]
 
 
 async def read(home: Home, session_id: str) -> list[Summary]:

@@ -137,3 +137,5 @@ def played(planned: Plan) -> Iterator[Talk]:
                     talk.answer(prose(value))
                 case "end":
                     talk.end(value)
+                case _:
+                    raise AssertionError(f"no such move: {move}")

@@ -173,3 +173,15 @@ def test_the_next_requests_begin_alike_because_a_cut_goes_further_than_it_must()
         cuts.add(cut)
         talk.answer(prose(600))
     assert len(cuts) <= 3
+
+
+def test_where_there_is_no_room_at_all_the_least_is_sent_and_the_server_says_so() -> None:
+    talk = talk_of(3)
+    talk.begin(prose(5_000))
+    talk.step([("a", prose(5_000))])
+    copy = fitted(talk, 0.0)
+    remark, text = said(copy)
+    assert remark == LEFT_OUT
+    assert text.startswith(prose(20))
+    assert len(text) < 120
+    assert broken(messages(copy)) == []
