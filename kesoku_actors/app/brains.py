@@ -6,6 +6,7 @@ worker reads the table when it starts, so a change takes effect with the next tu
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from attrs import define, field
@@ -28,6 +29,8 @@ class Brains:
     """Answers wherever nothing else was chosen; its gate is part of the plan."""
     spares: tuple[Brain, ...] = ()
     """Those that answer when it is lost; their gates are part of the plan too."""
+    gate_for: Callable[[Provider], ProviderGate] = ProviderGate.of
+    """Raises `ConfigError` for a model that must not be used."""
     models: Dynamic = field(factory=lambda: Dynamic("models"))
     _by_name: dict[str, Brain] = field(factory=dict, init=False)
     _chosen: dict[Channel, Brain] = field(factory=dict, init=False)
@@ -49,7 +52,7 @@ class Brains:
         provider = self.registry.choose(name).provider
         if (known := self._by_name.get(provider.name)) is not None:  # `auto` chose one that is here
             return known
-        gate = ProviderGate.of(provider)
+        gate = self.gate_for(provider)
         for child in provider_children(provider):
             await self.models.start(child)
         await self.models.start(

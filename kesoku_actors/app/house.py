@@ -7,6 +7,7 @@
     root                one_for_one
     |-- store           its faults are typed replies; its restart ends no tool
     |-- turn-log        writes down every inference (P4)
+    |-- purse           writes down what the day cost (B4)
     |-- tools           one temporary child per call, long grace
     |-- providers       one_for_one: a gate per model
     |-- broker          one_for_one: what each works with outlives it
@@ -47,6 +48,7 @@ from kesoku_actors.session import (
     Brain,
     CompactionParts,
     Compactions,
+    DayPurse,
     DispatcherParts,
     Exits,
     Folders,
@@ -97,6 +99,8 @@ class Plan:
     brain_for: Callable[[Channel], Brain]
     failover: tuple[Brain, ...] = ()
     """Who is asked, in order, when the model of a channel is lost (P2); they are among `brains`."""
+    purse: DayPurse | None = None
+    """Pays for the inferences of `brains`; none: a day has no bound."""
     registry: ToolRegistry
     layers: PromptLayers
     limits: TurnLimits
@@ -163,6 +167,8 @@ def build_house(plan: Plan) -> House:
             count_steps=store.reader.count_steps,
             log=log,
         )
+    if plan.purse is not None:
+        plan.purse.open(store, log)
     tools = Tools(
         registry=plan.registry,
         journal=StoreJournal(store, plan.probe),
@@ -246,6 +252,7 @@ def build_house(plan: Plan) -> House:
                 fatal=HOPELESS,
             ),
             *(() if turn_log is None else (turn_log.spec(),)),  # stopped after those whose inferences it writes
+            *(() if plan.purse is None else (plan.purse.spec(),)),
             tools.spec(),
             SupervisorSpec(id="providers", children=(*gates, *plan.provider_children)),
             broker,

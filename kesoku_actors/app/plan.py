@@ -14,6 +14,7 @@ from attrs import evolve
 from kesoku_actors.actors import Cell, ChildSpec
 from kesoku_actors.app.approval import approval_rules, check_rules
 from kesoku_actors.app.house import EdgesFor, Plan
+from kesoku_actors.app.money import gate_of, purse_of
 from kesoku_actors.app.own_tools import add_own_tools
 from kesoku_actors.app.search import add_search_tool, search_over
 from kesoku_actors.app.sections import Shell
@@ -22,7 +23,6 @@ from kesoku_actors.app.shelter import UNSHELTERED, Shelter
 from kesoku_actors.app.skills import add_skill_tools, skill_layer, skill_shelf
 from kesoku_actors.app.workspaces import SessionFolders
 from kesoku_actors.clock import World
-from kesoku_actors.llm.gate import ProviderGate
 from kesoku_actors.llm.port import Provider
 from kesoku_actors.log import Logger, mask_secrets
 from kesoku_actors.prompt import PromptLayers, built_in_layers
@@ -72,7 +72,8 @@ def plan_run(
     whether somebody is there who can say yes to a call (T7). Raises `ConfigError` for a rule of a tool that is not
     there, unless it may be one that could not be loaded.
     """
-    brain, *others = (Brain(provider=each, gate=ProviderGate.of(each)) for each in (provider, *spares))
+    purse = purse_of(settings, world)
+    brain, *others = (Brain(provider=each, gate=gate_of(settings, each, purse)) for each in (provider, *spares))
     agent, shelf = settings.agent, skill_shelf(settings)
     store, registry = store_options(settings, log, probe), tool_registry(settings, shelf, shelter)
     search = search_over(store, log)
@@ -91,9 +92,15 @@ def plan_run(
         brains=(brain, *others),
         brain_for=lambda _channel: brain,
         failover=tuple(others),
+        purse=purse,
         registry=registry,
         layers=prompt_layers(settings, shelf),
-        limits=TurnLimits(max_steps=agent.max_steps, max_turn_s=agent.max_turn_seconds),
+        limits=TurnLimits(
+            max_steps=agent.max_steps,
+            max_turn_s=agent.max_turn_seconds,
+            max_turn_tokens=agent.max_turn_tokens,
+            max_turn_cost=agent.max_turn_cost,
+        ),
         tool_options=ToolOptions(
             deadline_s=settings.shell.timeout_s,
             output_chars=settings.shell.output_chars,

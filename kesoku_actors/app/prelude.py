@@ -14,6 +14,7 @@ from attrs import frozen
 from kesoku_actors.actors import ActorError, SystemFailed, leaves
 from kesoku_actors.app.locations import exposed
 from kesoku_actors.app.models import provider_registry
+from kesoku_actors.app.money import check_price
 from kesoku_actors.app.own_tools import load_own_tools
 from kesoku_actors.app.plan import tool_warnings
 from kesoku_actors.app.settings import Settings
@@ -79,6 +80,8 @@ def prepare(settings: Settings, sink: Sink, level: int) -> Prelude:
     fetch_if_needed(settings, registry)
     choice = registry.choose(settings.agent.llm)
     spares = registry.spares(settings.agent.failover, choice.provider)
+    for provider in (choice.provider, *spares.providers):
+        check_price(settings, provider)
     own_tools = load_own_tools(settings)
     tell(f"warning: tools: {problem}" for problem in own_tools.problems)
     tell(f"warning: {line}" for line in spares.passed_over)

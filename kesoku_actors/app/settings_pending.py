@@ -13,13 +13,7 @@ from attrs import fields
 
 from kesoku_actors.app.settings_decode import Problem
 
-_UNCOUNTED: Final = "has no effect yet: tokens and costs are not bounded; max_steps and max_turn_seconds are"
 _NO_EFFECT: Final[Mapping[str, Mapping[str, str]]] = {
-    "agent": {
-        "max_turn_tokens": _UNCOUNTED,
-        "max_turn_cost": _UNCOUNTED,
-        "max_cost_per_day": _UNCOUNTED,
-    },
     "discord": {"enabled": "has no effect yet: there is no Discord bot"},
 }
 """By section and key: what a value other than the default does not do."""

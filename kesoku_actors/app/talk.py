@@ -26,6 +26,7 @@ from kesoku_actors.app.chat_sessions import channel_of
 from kesoku_actors.app.config_context import use_settings
 from kesoku_actors.app.house import build_house
 from kesoku_actors.app.locations import CONFIG_NAME, data_folder
+from kesoku_actors.app.money import gate_of
 from kesoku_actors.app.plan import plan_run, tool_warnings
 from kesoku_actors.app.prelude import Prelude, most_telling, prepare, warm
 from kesoku_actors.app.settings import Settings
@@ -78,7 +79,12 @@ async def _interactive(request: TalkRequest, prelude: Prelude, screen: Screen, l
         spares=prelude.spares,
         shelter=prelude.shelter,
     )
-    brains = Brains(registry=prelude.registry, default=plan.brains[0], spares=plan.failover)
+    brains = Brains(
+        registry=prelude.registry,
+        default=plan.brains[0],
+        spares=plan.failover,
+        gate_for=lambda provider: gate_of(settings, provider, plan.purse),
+    )
     models = DynamicSpec(id="models", dynamic=brains.models)
     plan = evolve(
         plan,

@@ -26,6 +26,7 @@ from attrs import define, field, frozen
 
 from kesoku_actors.actors import ActorStopped, Cell, Letter, Mailbox, MailboxFull
 from kesoku_actors.llm.breaker import Breaker, Policy
+from kesoku_actors.llm.meter import Meter
 from kesoku_actors.llm.port import Emit, Piece, Provider, ProviderError, Remedy, Reply, Request
 
 
@@ -146,15 +147,16 @@ class _Desk:
 class ProviderGate:
     """The face of one provider's actor. Made before anything runs; `mailbox` goes into the actor's child spec."""
 
-    def __init__(self, name: str, policy: Policy) -> None:
+    def __init__(self, name: str, policy: Policy, meter: Meter | None = None) -> None:
         self.name = name
+        self.meter = meter or Meter()
         self.mailbox: Mailbox[GateMessage] = Mailbox(f"llm/{name}")
         self._desk = _Desk(policy)
 
     @classmethod
-    def of(cls, provider: Provider) -> ProviderGate:
+    def of(cls, provider: Provider, meter: Meter | None = None) -> ProviderGate:
         """Return the gate of this provider, with the concurrency of its limits."""
-        return cls(provider.name, Policy(concurrency=provider.limits.concurrency))
+        return cls(provider.name, Policy(concurrency=provider.limits.concurrency), meter)
 
     @asynccontextmanager
     async def slot(self, patience: Patience = Patience.WAITS) -> AsyncIterator[None]:
@@ -231,13 +233,14 @@ async def provider_actor(cell: Cell[GateMessage], *, gate: ProviderGate) -> None
 async def infer_once(
     provider: Provider, gate: ProviderGate, request: Request, emit: Emit, patience: Patience = Patience.WAITS
 ) -> Reply:
-    """Run one inference with a slot of `gate` and under the provider's silence limits (P3).
+    """Run one inference with a slot of `gate`, on its meter and under the provider's silence limits (P3).
 
     Every piece, an empty one too, shows that the stream lives; empty ones are not passed on. Raises `ProviderError`,
     of the kind `stall` when nothing came for `first_byte_s` or then for `idle_s` seconds. Nothing is tried again here.
     """
     limits = provider.limits
-    async with gate.slot(patience):
+    async with gate.meter.account(request) as account, gate.slot(patience):
+        account.is_sent = True
         heard = False
         with trio.move_on_after(limits.first_byte_s) as watchdog:
 
@@ -246,8 +249,9 @@ async def infer_once(
                 heard = True
                 watchdog.deadline = trio.current_time() + limits.idle_s
                 if piece.text:
+                    account.hear(piece)
                     emit(piece)
 
-            return await provider.infer(request, hear)
+            return account.answered(await provider.infer(request, hear))
         silence = f"{limits.idle_s:g} s" if heard else f"{limits.first_byte_s:g} s before the first byte"
         raise ProviderError(f"{provider.name}: the stream stalled: nothing came for {silence}", kind="stall")

@@ -103,6 +103,8 @@ class Request:
     nudge: str | None = None
     """A sentence asking for an answer, sent as a last user text, stored nowhere (P3)."""
     max_output_tokens: int | None = None
+    tokens: int | None = None
+    """How long it is, as far as that is estimated."""
     purpose: Purpose = Purpose.ANSWER
     workspace: Path | None = None
     """The session's folder: the paths of attachments in `history` lead from there."""

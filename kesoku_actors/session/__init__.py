@@ -9,6 +9,7 @@
 * `prompting`: puts a request together
 * `compaction`, `summarising` (with `compaction_plan`, `summary_prompt`): older turns become summaries
 * `brain`: the model that answers
+* `purse`: the money of a day
 * `worker`: feeds the machine and performs its effects
 * `dispatcher`: starts one worker for each session that has work
 * `remit`: the channels it works for
@@ -31,6 +32,7 @@ from kesoku_actors.session.histories import Histories
 from kesoku_actors.session.history import History
 from kesoku_actors.session.janitor import Folders, JanitorParts, janitor
 from kesoku_actors.session.prompting import KeepWhole
+from kesoku_actors.session.purse import DayPurse
 from kesoku_actors.session.remit import Remit, remit_of
 from kesoku_actors.session.replay import Difference, Recorded, first_difference
 from kesoku_actors.session.summarising import Compacted, CompactionFailed, NothingOld, TooLittle
@@ -47,6 +49,7 @@ __all__ = [
     "CompactionParts",
     "CompactionStopped",
     "Compactions",
+    "DayPurse",
     "Difference",
     "DispatcherParts",
     "Exits",

@@ -117,7 +117,7 @@ class Prompter:
     def taken(self, draft: Draft) -> Request:
         """Return the request that is sent; what is heard of it is about this draft."""
         self._sent = draft.tokens
-        return draft.request
+        return evolve(draft.request, tokens=round(draft.tokens * self.brain.reach.ratio))
 
     def answered(self, usage: Usage) -> None:
         """Learn from what the model has read."""

@@ -7,6 +7,7 @@ inference used is settled when its step is stored, cancelled and failed ones too
 
 from __future__ import annotations
 
+from kesoku_actors.llm.prices import dollars
 from kesoku_actors.session.turn_state import Turn, TurnLimits, counted
 
 
@@ -25,12 +26,6 @@ def used_up(limits: TurnLimits, turn: Turn) -> str | None:
         used = f"cost {dollars(so_far.cost)} of its {dollars(limits.max_turn_cost)}"
         return used + _too_little(so_far.cost < limits.max_turn_cost, dollars(expected))
     return None
-
-
-def dollars(amount: float) -> str:
-    """Return an amount as people read it, with as many places as it needs: `$1.20`, `$0.0004`."""
-    text = f"{amount:.6f}".rstrip("0")
-    return f"${text.ljust(text.index('.') + 3, '0')}"
 
 
 def _too_little(is_left: bool, expected: str) -> str:

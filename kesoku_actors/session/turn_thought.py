@@ -81,7 +81,11 @@ def failed(state: State, phase: Inferring, event: v.ModelFailed) -> Transition:
     """Try again, or ask the next model, or end the turn and say why.
 
     A prompt that was too long is compacted, once in a turn, and tried again at once; it is cut shorter each time.
+    One that the day's money does not pay for was never sent: it is no step (B4).
     """
+    if event.kind == _UNPAID:
+        told = words.notice(Reason.BUDGET, event.message)
+        return end_turn(state, phase.turn, Status.ERROR, Reason.BUDGET, told)
     tries, inference_id = phase.turn.tries + 1, tag(state, phase.ticket)
     error = words.lost(
         inference_id,
@@ -181,6 +185,7 @@ def _call(state: State, phase: Inferring, event: v.ModelFinished) -> Transition:
     )
 
 
+_UNPAID: Final = "budget"
 _NOWHERE_ELSE: Final = frozenset({"filtered"})
 """What one provider refuses for its content is not taken to another one."""
 

@@ -298,7 +298,8 @@ async def test_programs_get_one_object_a_line_and_the_summary_last():
     ]
     assert (objects[0]["is_ours"], objects[10]["is_ours"]) == (False, True)
     assert objects[8]["metadata"]["tool_arguments"] == {"a": [1, {"b": "é\u2028"}]}
-    assert set(objects[-1]) == {"event", "turns", "context_tokens", "tools", "tokens", "seconds", "state"}
+    counts = {"turns", "context_tokens", "tools", "tokens", "cached", "thinking", "cost"}
+    assert set(objects[-1]) == {"event", *counts, "seconds", "state"}
 
 
 async def test_a_terminal_is_drawn_while_nothing_happens(autojump_clock):

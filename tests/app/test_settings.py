@@ -70,13 +70,10 @@ def test_a_rule_of_approval_is_never_risky_or_always(refuse: Refuse) -> None:
 
 
 def test_what_is_asked_for_in_vain_is_told_with_its_line(tmp_path: Path) -> None:
-    text = "[agent]\nmax_turn_tokens = 9\nmax_turn_cost = 0.5\nmax_cost_per_day = 1.0\n[discord]\nenabled = true\n"
+    text = "[discord]\nenabled = true\n"
     warnings = accept(tmp_path, text, {"DISCORD_TOKEN": "token"}).warnings
     assert [warning.removeprefix(f"{tmp_path}/").split(" yet")[0] for warning in warnings] == [
-        "config.toml:2: agent.max_turn_tokens: has no effect",
-        "config.toml:3: agent.max_turn_cost: has no effect",
-        "config.toml:4: agent.max_cost_per_day: has no effect",
-        "config.toml:6: discord.enabled: has no effect",
+        "config.toml:2: discord.enabled: has no effect",
     ]
 
 

@@ -127,10 +127,32 @@ def test_ctrl_c_while_the_prompt_is_read_is_quiet(environ: dict[str, str]) -> No
 
 
 def test_a_chat_tells_each_warning_once(shell: Shell, tmp_path: Path) -> None:
-    (tmp_path / "config.toml").write_text('[agent]\nllm = "scripted"\nmax_turn_cost = 0.5\n')
+    (tmp_path / "config.toml").write_text('[agent]\nllm = "scripted"\n[discord]\nenabled = true\nbot_token = "none"\n')
     code, _, errors = shell("$K chat -c config.toml hello")
     assert code == 0
-    assert errors.count("agent.max_turn_cost: has no effect yet") == 1
+    assert errors.count("discord.enabled: has no effect yet") == 1
+
+
+def test_a_bound_in_money_without_a_price_is_refused_and_one_that_is_reached_ends_the_day(
+    shell: Shell, tmp_path: Path
+) -> None:
+    config, scenario = tmp_path / "config.toml", tmp_path / "scenario.toml"
+    scenario.write_text(
+        'repeat = true\ninferences = [[{ say = "Six." }, { spend = { input = 9000, output = 1000 } }]]\n'
+    )
+    text = '[agent]\nllm = "scripted"\nmax_cost_per_day = 0.03\n[scripted]\nscenario_path = "scenario.toml"\n'
+    config.write_text(text)
+    code, _, errors = shell("$K chat -c config.toml hello")
+    assert code == 78
+    assert "the price of 'scenario' (scripted) is not; say what it costs: [prices.\"scenario\"]" in errors
+    config.write_text(text + '[prices."scenario"]\ninput = 1\noutput = 5\n')
+    for _ in range(2):  # 0.014 each
+        code, output, errors = shell("$K chat -c config.toml hello")
+        assert (code, output) == (0, "Six.\n")
+        assert " · tokens 10.0K · $0.014 · " in errors.splitlines()[-1]
+    code, output, errors = shell("$K chat -c config.toml hello")
+    assert (code, output) == (1, "")
+    assert "$0.028 of the $0.03 for today (max_cost_per_day) are spent" in errors
 
 
 def test_what_others_may_read_of_an_older_store_is_told_at_each_start(shell: Shell, tmp_path: Path) -> None:

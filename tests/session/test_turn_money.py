@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kesoku_actors.llm.prices import dollars
 from kesoku_actors.protocol import Outcome, Reason, Status, Usage
 from kesoku_actors.session import vocabulary as v
 from kesoku_actors.session.turn import TurnLimits
-from kesoku_actors.session.turn_budget import dollars
 from kesoku_actors.store.port import RefusalReason
 from tests.session.turns import Session, call, ends, person, reply
 
@@ -112,3 +112,12 @@ def test_an_amount_shows_as_many_places_as_it_needs(amount: float) -> None:
     text = dollars(amount)
     assert abs(float(text[1:]) - amount) < 1e-6
     assert len(text.partition(".")[2]) >= 2
+
+
+def test_an_inference_that_the_day_does_not_pay_for_ends_the_turn_and_is_no_step() -> None:
+    session = Session(person(1), models=("one (a)", "two (b)")).stand().think()
+    ticket = session.asked(v.CallModel).ticket
+    session.hear(v.ModelFailed(ticket, "a", "one", "the day is paid out", v.Remedy.TELL, None, 0.5, 0.0, kind="budget"))
+    assert ends(session.commit) == {"m1": (Status.ERROR, Reason.BUDGET)}
+    assert session.commit.step is None
+    assert [each.content for each in session.commit.insert] == ["the day is paid out"]

@@ -8,6 +8,7 @@ from typing import Final
 
 from attrs import frozen
 
+from kesoku_actors.llm.prices import dollars
 from kesoku_actors.protocol import Message, Status, StoredStep, Type
 
 
@@ -48,9 +49,15 @@ class TurnSummary:
     tools: int
     """Tool calls."""
     tokens: int | None
-    """Input, output and thinking of all its inferences; none if no provider counted."""
+    """Input and output of all its inferences; none if no provider counted."""
     seconds: float
     state: ChatState
+    cached: int = 0
+    """Of the input: what was read from a provider's cache."""
+    thinking: int = 0
+    """Of the output: what was not said."""
+    cost: float | None = None
+    """US dollars; none where no price is known."""
 
 
 @frozen(kw_only=True)
@@ -70,7 +77,8 @@ def summarize(
     """Return what the turn of `root_id` took, from the session's rows and steps."""
     usages = [stored.step.usage for stored in steps if stored.root_id == root_id]
     inputs = [usage.input for usage in usages if usage.input is not None]
-    counts = [count for usage in usages for count in (usage.input, usage.output, usage.thinking) if count is not None]
+    counts = [count for usage in usages for count in (usage.input, usage.output) if count is not None]
+    costs = [usage.cost for usage in usages if usage.cost is not None]
     return TurnSummary(
         turns=len(usages),
         context_tokens=inputs[-1] if inputs else None,
@@ -78,16 +86,26 @@ def summarize(
         tokens=sum(counts) if counts else None,
         seconds=seconds,
         state=state,
+        cached=sum(usage.cached or 0 for usage in usages),
+        thinking=sum(usage.thinking or 0 for usage in usages),
+        cost=sum(costs) if costs else None,
     )
 
 
 def summary_line(summary: TurnSummary) -> str:
-    """Return the last line: turns, context K, tools, tokens K, seconds and the sign of the state."""
-    return (
-        f"{_counted(summary.turns, 'turn')} · context {_thousands(summary.context_tokens)} · "
-        f"{_counted(summary.tools, 'tool')} · tokens {_thousands(summary.tokens)} · "
-        f"{summary.seconds:.1f} s {SIGNS[summary.state]}"
+    """Return the last line: turns, context K, tools, tokens K, cost, seconds and the sign of the state."""
+    kinds = (("cached", summary.cached), ("thinking", summary.thinking))
+    of_these = ", ".join(f"{_thousands(count)} {kind}" for kind, count in kinds if count)
+    tokens = f"tokens {_thousands(summary.tokens)}" + (f" ({of_these})" if of_these else "")
+    parts = (
+        _counted(summary.turns, "turn"),
+        f"context {_thousands(summary.context_tokens)}",
+        _counted(summary.tools, "tool"),
+        tokens,
+        *(() if summary.cost is None else (dollars(summary.cost),)),
+        f"{summary.seconds:.1f} s {SIGNS[summary.state]}",
     )
+    return " · ".join(parts)
 
 
 def _counted(number: int, noun: str) -> str:

@@ -1,0 +1,42 @@
+"""What an inference costs, by what the settings say of a model's prices. Pure.
+
+Cached tokens are part of the input and thinking is part of the output, as `Usage` counts them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import frozen
+
+from kesoku_actors.protocol import Usage
+
+_PER: Final = 1_000_000
+
+
+@frozen(kw_only=True)
+class Price:
+    """US dollars per million tokens."""
+
+    input: float
+    output: float
+    cached: float | None = None
+    """Of input read from the provider's cache; as `input` when unknown."""
+
+
+FREE: Final = Price(input=0.0, output=0.0)
+
+
+def cost_of(usage: Usage, price: Price) -> float | None:
+    """Return what these tokens cost, US dollars; none when the provider counted none."""
+    if usage.input is None and usage.output is None:
+        return None
+    read, cached = usage.input or 0, min(usage.cached or 0, usage.input or 0)
+    cached_price = price.input if price.cached is None else price.cached
+    return ((read - cached) * price.input + cached * cached_price + (usage.output or 0) * price.output) / _PER
+
+
+def dollars(amount: float) -> str:
+    """Return an amount as people read it, with as many places as it needs: `$1.20`, `$0.0004`."""
+    text = f"{amount:.6f}".rstrip("0")
+    return f"${text.ljust(text.index('.') + 3, '0')}"
