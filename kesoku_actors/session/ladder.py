@@ -33,6 +33,8 @@ SHORT: Final = 600
 """Characters of a result that rung 1 leaves alone."""
 LEFT_OUT: Final = "The beginning of this conversation is left out here, because it is long."
 STEPS_LEFT_OUT: Final = "What was done first for this is left out here, because it is long."
+_REMARK: Final = "left-out"
+"""What the id of a remark ends with."""
 SMALLEST: Final = 32
 """Characters: shorter texts are never clipped."""
 
@@ -102,7 +104,7 @@ def _apply(rows: list[Placed], cut: Cut, running: str | None) -> list[Placed]:
     short = [Placed(each.spot, _short(each.row)) if _is_cut(each, cut.shortened) else each for each in rows]
     kept = [each for each in short if each.row.root_id == running or each.spot > cut.turns]
     if len(kept) < len(short):
-        kept.insert(0, Placed(cut.turns, notice(short[0].row, "left-out", LEFT_OUT)))
+        kept.insert(0, Placed(cut.turns, notice(short[0].row, _REMARK, LEFT_OUT)))
     gone = {
         each.row.id
         for unit in units(kept)
@@ -112,7 +114,7 @@ def _apply(rows: list[Placed], cut: Cut, running: str | None) -> list[Placed]:
     if not gone:
         return kept
     first = next(index for index, each in enumerate(kept) if each.row.id in gone)
-    remark = Placed(kept[first].spot, notice(kept[first].row, "steps-left-out", STEPS_LEFT_OUT))
+    remark = Placed(kept[first].spot, notice(kept[first].row, f"steps-{_REMARK}", STEPS_LEFT_OUT))
     rest = [each for each in kept[first:] if each.row.id not in gone]
     return [*kept[:first], remark, *rest]
 
@@ -175,7 +177,7 @@ _BOUNDS: Final = (*((size, _SIZES[0]) for size in _SIZES), *((SMALLEST, size) fo
 def _least(rows: Sequence[Placed], running: str | None) -> list[Placed]:
     """Rung 5: return the first text of the running turn, or the last row there is, behind a remark."""
     first = next((placed for placed in rows if placed.row.root_id == running), rows[-1])
-    return [Placed(first.spot, notice(first.row, "left-out", LEFT_OUT)), first]
+    return [Placed(first.spot, notice(first.row, _REMARK, LEFT_OUT)), first]
 
 
 def _clip(rows: Sequence[Placed], others: int, people: int) -> list[Placed]:
@@ -185,6 +187,8 @@ def _clip(rows: Sequence[Placed], others: int, people: int) -> list[Placed]:
 
 def _clipped(placed: Placed, bound: int) -> Placed:
     row = placed.row
+    if row.id.endswith(_REMARK):  # ours, and short
+        return placed
     if row.type is Type.TOOL_CALL:
         arguments = row.metadata["tool_arguments"]
         short = _clipped_value(arguments, bound)
