@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable
 
@@ -75,8 +74,11 @@ class Inlet:
         """Wait for the next event; the end of the turn's time is one."""
         if not self.events:
             self.wake = trio.Event()
-            with trio.move_on_at(self.budget[0] if self.budget else math.inf):
+            if self.budget is None:
                 await self.wake.wait()
+            else:
+                with trio.move_on_at(self.budget[0]):
+                    await self.wake.wait()
         if self.events or self.budget is None:
             event = self.events.popleft()
             return v.ModelDelta(event.ticket, "".join(event.pieces)) if isinstance(event, _Streamed) else event
