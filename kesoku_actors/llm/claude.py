@@ -24,6 +24,9 @@ from kesoku_actors.llm.claude_repair import repair
 from kesoku_actors.llm.claude_stream import ClaudeStream
 from kesoku_actors.llm.dialects import Declaring
 from kesoku_actors.llm.dialects.claude import declare
+from kesoku_actors.llm.media import MediaByRow
+from kesoku_actors.llm.media_files import MediaFiles
+from kesoku_actors.llm.media_rules import CLAUDE
 from kesoku_actors.llm.port import Emit, Limits, Piece, Reply, Request
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import DeltaKind
@@ -65,11 +68,13 @@ class ClaudeModel:
     context_tokens: int | None = CONTEXT_TOKENS
     supports_tools: bool = True
     _declaring: Declaring = field(factory=lambda: Declaring(declare), init=False, repr=False)
+    _files: MediaFiles = field(init=False, repr=False)
     _client: ClaudeClient | None = field(default=None, init=False, repr=False)
     _making: trio.Lock = field(factory=trio.Lock, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         self.source = evolve(self.source, has_key=self.access.auth_mode == "vertex" or self.access.api_key is not None)
+        self._files = MediaFiles(rules=CLAUDE, log=self.log)
 
     @property
     def name(self) -> str:
@@ -83,7 +88,7 @@ class ClaudeModel:
     async def infer(self, request: Request, emit: Emit) -> Reply:
         """Run one inference; empty pieces say only that bytes came. Raises `ProviderError` (P2, P3)."""
         stream = ClaudeStream(self.source, model=self.model)
-        body = self._body(request)
+        body = self._body(request, await self._files.of(request))
         client = await self._connected()
         for _ in range(_MOST_PAUSES):
             async with client.stream(body, sent=request.sent, heard=lambda: emit(_ALIVE)) as events:
@@ -102,9 +107,9 @@ class ClaudeModel:
         if client is not None:
             await client.aclose()
 
-    def _body(self, request: Request) -> Mapping[str, Any]:
+    def _body(self, request: Request, media: MediaByRow) -> Mapping[str, Any]:
         options = ClaudeOptions(provider=self.name, model=self.model, thinking_level=self.thinking_level)
-        sound = repair(make_body(request, options, declared=self._declaring(request.tools)))
+        sound = repair(make_body(request, options, declared=self._declaring(request.tools), media=media))
         if sound.repairs:
             self.log.warning("history repaired for a request", session_id=request.session_id, repairs=sound.repairs)
         return sound.body

@@ -19,7 +19,7 @@ from attrs import define, field, frozen
 from kesoku_actors.llm.claude_names import TOOL_USE_ID, ThinkingLevel, abilities_of, thinking_fields
 from kesoku_actors.llm.dialects import Declared
 from kesoku_actors.llm.dialects.claude import declare
-from kesoku_actors.llm.media import Media, block_of
+from kesoku_actors.llm.media import MediaByRow, claude_block
 from kesoku_actors.llm.port import Request
 from kesoku_actors.llm.talk import Answered, Said, call_rows, parts_of, result_text, told
 from kesoku_actors.protocol import Message, Outcome
@@ -46,7 +46,7 @@ def make_body(
     options: ClaudeOptions,
     *,
     declared: Declared | None = None,
-    media: Mapping[str, Sequence[Media]] | None = None,
+    media: MediaByRow | None = None,
 ) -> dict[str, Any]:
     """Return the body of a request.
 
@@ -70,7 +70,7 @@ def make_body(
 
 
 def make_messages(
-    request: Request, options: ClaudeOptions, declared: Declared, media: Mapping[str, Sequence[Media]]
+    request: Request, options: ClaudeOptions, declared: Declared, media: MediaByRow
 ) -> list[dict[str, Any]]:
     """Return the messages of a request without breakpoints, in order."""
     parts = parts_of(request)
@@ -131,7 +131,7 @@ class _Talk:
     ids: Mapping[str, str]
     options: ClaudeOptions
     declared: Declared
-    media: Mapping[str, Sequence[Media]]
+    media: MediaByRow
     messages: list[dict[str, Any]] = field(factory=list)
 
     def say(self, said: Said) -> None:
@@ -194,4 +194,4 @@ class _Talk:
         return block
 
     def _media(self, row: Message | None) -> list[Block]:
-        return [block_of(item) for item in self.media.get(row.id, ())] if row is not None else []
+        return [claude_block(item) for item in self.media.get(row.id, ())] if row is not None else []

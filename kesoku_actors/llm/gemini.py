@@ -25,6 +25,9 @@ from kesoku_actors.llm.gemini_names import CONTEXT_TOKENS, ThinkingLevel
 from kesoku_actors.llm.gemini_repair import repair
 from kesoku_actors.llm.gemini_stream import GeminiStream
 from kesoku_actors.llm.google_token import GoogleToken
+from kesoku_actors.llm.media import MediaByRow
+from kesoku_actors.llm.media_files import MediaFiles
+from kesoku_actors.llm.media_rules import GEMINI
 from kesoku_actors.llm.port import Emit, Limits, Piece, Reply, Request
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import DeltaKind
@@ -65,11 +68,13 @@ class GeminiModel:
     supports_tools: bool = True
     _declaring: Declaring = field(factory=lambda: Declaring(declare), init=False, repr=False)
     _token: GoogleToken | None = field(default=None, init=False, repr=False)
+    _files: MediaFiles = field(init=False, repr=False)
     _client: GeminiClient | None = field(default=None, init=False, repr=False)
     _making: trio.Lock = field(factory=trio.Lock, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         self.source = evolve(self.source, has_key=self.access.auth_mode == "vertex" or self.access.api_key is not None)
+        self._files = MediaFiles(rules=GEMINI, log=self.log)
         self._token = GoogleToken(self.wall) if self.access.auth_mode == "vertex" else None
 
     @property
@@ -90,7 +95,7 @@ class GeminiModel:
     async def infer(self, request: Request, emit: Emit) -> Reply:
         """Run one inference; empty pieces say only that bytes came. Raises `ProviderError` (P2, P3)."""
         stream = GeminiStream(self.source, model=self.model)
-        body = self._body(request)
+        body = self._body(request, await self._files.of(request))
         client = await self._connected()
         async with client.stream(self.model, body, sent=request.sent, heard=lambda: emit(_ALIVE)) as chunks:
             async for chunk in chunks:
@@ -104,9 +109,11 @@ class GeminiModel:
         if client is not None:
             await client.aclose()
 
-    def _body(self, request: Request) -> Mapping[str, Any]:
+    def _body(self, request: Request, media: MediaByRow) -> Mapping[str, Any]:
         options = GeminiOptions(provider=self.name, model=self.model, thinking_level=self.thinking_level)
-        sound = repair(make_body(request, options, declared=self._declaring(request.tools)), model=self.model)
+        sound = repair(
+            make_body(request, options, declared=self._declaring(request.tools), media=media), model=self.model
+        )
         if sound.repairs:
             self.log.warning("history repaired for a request", session_id=request.session_id, repairs=sound.repairs)
         return sound.body

@@ -9,7 +9,7 @@ beneath all this.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from attrs import define, field, frozen
@@ -17,7 +17,7 @@ from attrs import define, field, frozen
 from kesoku_actors.llm.dialects import Declared
 from kesoku_actors.llm.dialects.gemini import declare
 from kesoku_actors.llm.gemini_names import ThinkingLevel, thinking_config
-from kesoku_actors.llm.media import Media
+from kesoku_actors.llm.media import MediaByRow, gemini_part
 from kesoku_actors.llm.port import Request
 from kesoku_actors.llm.talk import Answered, Said, parts_of, result_text, told
 from kesoku_actors.protocol import Message, Outcome
@@ -39,7 +39,7 @@ def make_body(
     options: GeminiOptions,
     *,
     declared: Declared | None = None,
-    media: Mapping[str, Sequence[Media]] | None = None,
+    media: MediaByRow | None = None,
 ) -> dict[str, Any]:
     """Return the body of a request; the model stands in its path.
 
@@ -77,7 +77,7 @@ class _Talk:
 
     options: GeminiOptions
     declared: Declared
-    media: Mapping[str, Sequence[Media]]
+    media: MediaByRow
     contents: list[dict[str, Any]] = field(factory=list)
 
     def say(self, said: Said) -> None:
@@ -140,8 +140,4 @@ class _Talk:
         return {"functionResponse": response | ({"id": id} if id else {})}
 
     def _media(self, row: Message | None) -> list[Part]:
-        if row is None:
-            return []
-        return [
-            {"inlineData": {"mimeType": item.mime_type, "data": item.base64}} for item in self.media.get(row.id, ())
-        ]
+        return [gemini_part(item) for item in self.media.get(row.id, ())] if row is not None else []

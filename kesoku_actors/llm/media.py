@@ -1,12 +1,20 @@
-"""Attachments as they go to a model: bytes of a type that it takes. Pure; loading is `media_files`."""
+"""Attachments as they go to a model: bytes of a type that it takes, or a note why they do not. Pure.
+
+Loading is `media_files`.
+"""
 
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
-from attrs import define
+from attrs import define, frozen
+
+from kesoku_actors.files.kinds import TEXT
+
+PDF: Final = "application/pdf"
 
 
 @define(kw_only=True, slots=False)
@@ -23,9 +31,43 @@ class Media:
         return b64encode(self.data).decode()
 
 
-def block_of(media: Media) -> dict[str, Any]:
-    """Return the block of Claude's wire that holds it: a document for a PDF, else an image."""
-    source = {"type": "base64", "media_type": media.mime_type, "data": media.base64}
-    if media.mime_type == "application/pdf":
-        return {"type": "document", "source": source, "title": media.filename}
-    return {"type": "image", "source": source}
+@frozen(kw_only=True)
+class Unsent:
+    """An attachment that a model only hears of."""
+
+    path: str
+    reason: str
+
+    @property
+    def note(self) -> str:
+        """What it hears."""
+        return f"[{self.path} is not shown to you here: {self.reason}]"
+
+
+Item = Media | Unsent
+MediaByRow = Mapping[str, Sequence[Item]]
+"""By the id of the message that the attachments came with."""
+
+
+def claude_block(item: Item) -> dict[str, Any]:
+    """Return the block of Claude's wire: an image, a document, or the note."""
+    match item:
+        case Unsent():
+            return {"type": "text", "text": item.note}
+        case Media(mime_type=mime_type) if mime_type == TEXT:
+            source = {"type": "text", "media_type": TEXT, "data": item.data.decode("utf-8", "replace")}
+            return {"type": "document", "source": source, "title": item.filename}
+        case Media():
+            source = {"type": "base64", "media_type": item.mime_type, "data": item.base64}
+            if item.mime_type == PDF:
+                return {"type": "document", "source": source, "title": item.filename}
+            return {"type": "image", "source": source}
+
+
+def gemini_part(item: Item) -> dict[str, Any]:
+    """Return the part of Gemini's wire: the data, or the note."""
+    match item:
+        case Unsent():
+            return {"text": item.note}
+        case Media():
+            return {"inlineData": {"mimeType": item.mime_type, "data": item.base64}}

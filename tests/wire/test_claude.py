@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +22,8 @@ from kesoku_actors.log import Entry, Logger
 from kesoku_actors.protocol import DeltaKind, Usage
 
 from ..llm.examples import DATE_TOOL, answered, asking, called, ignore, result, said
+from ..llm.pictures import claims, pdf, picture
+from ..llm.test_media_files import with_files
 from .claude_server import (
     KEY,
     MODEL,
@@ -274,3 +277,32 @@ async def test_an_answer_that_is_not_streamed_is_taken_whole() -> None:
     assert (reply.text, reply.thought, reply.finish) == ("Yes.", "Hm.", Finish.STOP)
     error = await refused(Answer(headers=(("content-type", "application/json"),), parts=(b'["no", "message"]',)))
     assert (error.kind, error.remedy) == ("garbage", Remedy.RETRY)
+
+
+async def test_attachments_go_as_blocks_of_their_kind_and_what_cannot_go_is_told(tmp_path: Path) -> None:
+    for name, data in (
+        ("cat.png", picture(9, 9)),
+        ("huge.png", claims(50_000, 50_000)),
+        ("paper.pdf", pdf(2)),
+        ("long.pdf", pdf(10_000)),
+        ("notes.txt", b"Four girls."),
+    ):
+        (tmp_path / name).write_bytes(data)
+    call = called(2, "date", "toolu_1")
+    asked = with_files(said(1, "Look"), "cat.png", "huge.png", "paper.pdf", "long.pdf", "notes.txt")
+    rows = (asked, call, with_files(result(3, call, "a picture"), "cat.png"))
+    async with talking_to(answering(text("I see."))) as (_server, judge, model):
+        assert (await infer(model, asking(*rows, tools=(DATE_TOOL,), workspace=tmp_path))).text == "I see."
+    first, _, found = judge.bodies[0]["messages"]
+    kinds = [(block["type"], block.get("source", {}).get("media_type")) for block in first["content"]]
+    assert kinds == [
+        ("image", "image/png"),
+        ("text", None),
+        ("document", "application/pdf"),
+        ("text", None),
+        ("document", "text/plain"),
+        ("text", None),
+    ]
+    assert "50,000 x 50,000 pixels" in first["content"][1]["text"]
+    assert "10,000 pages" in first["content"][3]["text"]
+    assert [block["type"] for block in found["content"][0]["content"]] == ["text", "image"]

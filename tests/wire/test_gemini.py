@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +22,8 @@ from kesoku_actors.log import Entry, Logger
 from kesoku_actors.protocol import DeltaKind, Usage
 
 from ..llm.examples import DATE_TOOL, answered, asking, called, ignore, result, said
+from ..llm.pictures import claims, pdf, picture
+from ..llm.test_media_files import MP3, with_files
 from .gemini_server import (
     KEY,
     MODEL,
@@ -291,3 +294,24 @@ async def test_what_the_services_own_tools_did_goes_back_as_it_came() -> None:
         step = StepContent(provider="gemini", model=MODEL, native=first.native, message_ids=("m2", "m3"))
         assert (await infer(model, asking(*rows, steps=(step,), tools=(DATE_TOOL,)))).text == "42."
     assert judge.bodies[1]["contents"][1]["parts"][:2] == [code, ran]
+
+
+async def test_attachments_go_as_data_of_their_kind_and_what_cannot_go_is_told(tmp_path: Path) -> None:
+    for name, data in (
+        ("cat.png", picture(9, 9)),
+        ("huge.png", claims(50_000, 50_000)),
+        ("paper.pdf", pdf(2)),
+        ("song.mp3", MP3),
+        ("notes.txt", b"Four girls."),
+    ):
+        (tmp_path / name).write_bytes(data)
+    call = called(2, "date")
+    asked = with_files(said(1, "Look"), "cat.png", "huge.png", "paper.pdf", "song.mp3", "notes.txt")
+    rows = (asked, call, with_files(result(3, call, "a picture"), "cat.png"))
+    async with talking_to(answering(text("I see."))) as (_server, judge, model):
+        assert (await infer(model, asking(*rows, tools=(DATE_TOOL,), workspace=tmp_path))).text == "I see."
+    first, _, found = judge.bodies[0]["contents"]
+    kinds = [part.get("inlineData", {}).get("mime_type") for part in first["parts"]]  # the SDK's spelling of mimeType
+    assert kinds == ["image/png", None, "application/pdf", "audio/mpeg", "text/plain", None]
+    assert "50,000 x 50,000 pixels" in first["parts"][1]["text"]
+    assert [key for part in found["parts"] for key in part] == ["functionResponse", "inlineData"]
