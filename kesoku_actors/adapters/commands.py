@@ -22,7 +22,8 @@ from attrs import field, frozen
 from kesoku_actors.adapters.approvals import NO, Decision, parse, pick
 from kesoku_actors.adapters.jobs import job_lines, to_stop
 from kesoku_actors.errors import UsageError
-from kesoku_actors.protocol import Approval, BusyMode, Job, SessionInfo, Stop
+from kesoku_actors.llm.prices import dollars
+from kesoku_actors.protocol import Approval, BusyMode, Job, SessionInfo, Stop, Usage
 from kesoku_actors.store.port import NothingToStop
 
 Lines = tuple[str, ...]
@@ -216,11 +217,14 @@ class CommandTable:
         return f"did you mean /{near[0]}?" if near else "/help lists them"
 
 
-def session_line(session: SessionInfo, tokens: tuple[int, int] | None = None) -> str:
+def session_line(session: SessionInfo, usage: Usage | None = None) -> str:
     """Return a session as lists show it, with the tokens that went in and came out where they were counted."""
     when = datetime.fromtimestamp(session.last_activity).strftime("%Y-%m-%d %H:%M")
     turns = f"{session.turns} turn{'' if session.turns == 1 else 's'}"
-    spent = "" if tokens is None else f"  {f'{_thousands(tokens[0])} in, {_thousands(tokens[1])} out':>22}"
+    spent = ""
+    if usage is not None:
+        spent = f"  {f'{_thousands(usage.input or 0)} in, {_thousands(usage.output or 0)} out':>22}"
+        spent += f"  {'' if usage.cost is None else dollars(usage.cost):>9}"
     return f"{session.id}  {when}  {turns:>9}{spent}  {session.chatbot_id:<10} {session.title}".rstrip()
 
 

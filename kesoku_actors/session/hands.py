@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import trio
-from attrs import define, evolve, field, frozen
+from attrs import asdict, define, evolve, field, frozen
 
 from kesoku_actors.clock import World
 from kesoku_actors.gateway import Gateway
@@ -268,6 +268,8 @@ class Hands:
         if scope.cancelled_caught:
             event = v.ModelAborted(effect.ticket, name, model, spent())
         del self.inferences[effect.ticket]
+        if isinstance(end, Reply):
+            parts.log.info("inference", session=self.key.session_id, provider=name, model=model, **asdict(end.usage))
         if parts.turn_log is not None:
             parts.turn_log.record(notes.ended(request, end))
         self.inlet.put(event)

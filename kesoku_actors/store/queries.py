@@ -152,16 +152,6 @@ def sessions_named(connection: apsw.Connection, part: str, limit: int) -> tuple[
     return tuple(map(_info, select(connection, sql, (part, limit))))
 
 
-def tokens(connection: apsw.Connection, session_ids: tuple[str, ...]) -> dict[str, tuple[int, int]]:
-    """Return the tokens that went into and came out of the models, for each session that had a step."""
-    sql = (
-        "SELECT s.id, sum(coalesce(t.step ->> '$.usage.input', 0)), sum(coalesce(t.step ->> '$.usage.output', 0))"
-        " FROM sessions s JOIN steps t ON t.session_no = s.no WHERE s.id IN (SELECT value FROM json_each(?))"
-        " GROUP BY s.no"
-    )
-    return {id: (int(into), int(out)) for id, into, out in select(connection, sql, (json.dumps(session_ids),))}
-
-
 def closed_sessions(connection: apsw.Connection) -> tuple[str, ...]:
     """Return the ids of sessions that are closed and not wiped, oldest first."""
     return tuple(id for (id,) in select(connection, "SELECT id FROM sessions WHERE state = 'closed' ORDER BY no"))

@@ -9,7 +9,7 @@ import apsw
 import trio
 from attrs import frozen
 
-from kesoku_actors.protocol import Approval, BusyMode, Channel, Job, Message, SessionInfo, Stop, Waiting
+from kesoku_actors.protocol import Approval, BusyMode, Channel, Job, Message, SessionInfo, Stop, Usage, Waiting
 from kesoku_actors.protocol.summaries import Summary
 from kesoku_actors.store import archiving, queries, spending, summaries
 from kesoku_actors.store.access import Access
@@ -64,9 +64,9 @@ class Reader:
         """Return sessions that are not wiped with `part` in their id, the one last active first."""
         return await self._read(queries.sessions_named, part, limit)
 
-    async def tokens(self, session_ids: tuple[str, ...]) -> dict[str, tuple[int, int]]:
-        """Return the tokens that went into and came out of the models, for each session that had a step."""
-        return await self._read(queries.tokens, session_ids)
+    async def usage(self, session_ids: tuple[str, ...]) -> dict[str, Usage]:
+        """Return what each session used that had a step, all its inferences together (B4)."""
+        return await self._read(spending.of_sessions, session_ids)
 
     async def archive(self, session_id: str) -> SessionArchive | None:
         """Return an open session whole, for an export; none for one that is unknown or being cleared."""

@@ -6,8 +6,11 @@ estimates hold; a reservation is settled once, and one that never is counts for 
 
 from __future__ import annotations
 
+import json
+
 import apsw
 
+from kesoku_actors.protocol import Usage
 from kesoku_actors.store.port import ReserveSpending, Settlement, SettleSpending, Spending
 from kesoku_actors.store.sql import first, scalar, select
 from kesoku_actors.store.transaction import Transaction
@@ -51,6 +54,19 @@ def of_turn(connection: apsw.Connection, no: int, root_seq: int) -> tuple[int, f
     )
     ((tokens, cost),) = select(connection, sql, (no, root_seq))
     return int(tokens), float(cost)
+
+
+def of_sessions(connection: apsw.Connection, session_ids: tuple[str, ...]) -> dict[str, Usage]:
+    """Return what each session used that had a step, all its inferences together."""
+    kinds = ", ".join(f"sum(t.step ->> '$.usage.{kind}')" for kind in ("input", "cached", "output", "thinking", "cost"))
+    sql = (
+        f"SELECT s.id, {kinds} FROM sessions s JOIN steps t ON t.session_no = s.no"
+        " WHERE s.id IN (SELECT value FROM json_each(?)) GROUP BY s.no"
+    )
+    return {
+        id: Usage(input=into, cached=cached, output=out, thinking=thinking, cost=cost)
+        for id, into, cached, out, thinking, cost in select(connection, sql, (json.dumps(session_ids),))
+    }
 
 
 def _settle(tx: Transaction, settlement: Settlement) -> None:

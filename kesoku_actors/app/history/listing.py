@@ -12,12 +12,12 @@ from kesoku_actors.adapters.terminal.harmless import one_line
 from kesoku_actors.app.chat_request import SessionsRequest
 from kesoku_actors.app.history.finding import reading
 from kesoku_actors.log import mask_secrets
-from kesoku_actors.protocol import SessionInfo, SessionState
+from kesoku_actors.protocol import SessionInfo, SessionState, Usage
 
 NOTHING = "There are no sessions yet.\n"
 
-Listed = tuple[SessionInfo, tuple[int, int]]
-"""A session, and the tokens that went into and came out of its models."""
+Listed = tuple[SessionInfo, Usage]
+"""A session, and what it used."""
 
 
 def list_sessions(request: SessionsRequest) -> int:
@@ -29,10 +29,10 @@ def list_sessions(request: SessionsRequest) -> int:
             sys.stdout.write(mask(json.dumps(_as_data(*each), ensure_ascii=False)) + "\n")
         return 0
     sys.stdout.write("" if listed else NOTHING)
-    for session, tokens in listed:
+    for session, usage in listed:
         state = "" if session.state is SessionState.OPEN else "  (being cleared)"
         # Spaces are kept: they are the columns.
-        sys.stdout.write(f"{'  '.join(map(one_line, mask(session_line(session, tokens)).split('  ')))}{state}\n")
+        sys.stdout.write(f"{'  '.join(map(one_line, mask(session_line(session, usage)).split('  ')))}{state}\n")
     return 0
 
 
@@ -41,18 +41,21 @@ async def _sessions(request: SessionsRequest) -> tuple[Listed, ...]:
         if reader is None:
             return ()
         sessions = await reader.sessions(request.limit)
-        tokens = await reader.tokens(tuple(session.id for session in sessions))
-        return tuple((session, tokens.get(session.id, (0, 0))) for session in sessions)
+        usage = await reader.usage(tuple(session.id for session in sessions))
+        return tuple((session, usage.get(session.id, Usage())) for session in sessions)
 
 
-def _as_data(session: SessionInfo, tokens: tuple[int, int]) -> dict[str, object]:
+def _as_data(session: SessionInfo, usage: Usage) -> dict[str, object]:
     return {
         "session": session.id,
         "channel": f"{session.chatbot_id}/{session.channel_id}",
         "state": session.state.value,
         "turns": session.turns,
-        "input_tokens": tokens[0],
-        "output_tokens": tokens[1],
+        "input_tokens": usage.input or 0,
+        "cached_tokens": usage.cached or 0,
+        "output_tokens": usage.output or 0,
+        "thinking_tokens": usage.thinking or 0,
+        "cost": usage.cost,
         "created": session.created,
         "last_activity": session.last_activity,
         "title": session.title,

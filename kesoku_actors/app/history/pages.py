@@ -15,7 +15,8 @@ from typing import Final
 from attrs import frozen
 
 from kesoku_actors.adapters.terminal.harmless import harmless, one_line
-from kesoku_actors.protocol import Message, Outcome, Role, SessionInfo, Status, Step, StepState, StoredStep, Type
+from kesoku_actors.llm.prices import dollars
+from kesoku_actors.protocol import Message, Outcome, Role, SessionInfo, Status, Step, StepState, StoredStep, Type, Usage
 from kesoku_actors.protocol.summaries import Summary
 
 _ARGUMENT_CHARS: Final = 2_000
@@ -71,7 +72,7 @@ def turns_of(messages: Iterable[Message], steps: Sequence[StoredStep]) -> tuple[
     )
 
 
-def heading(session: SessionInfo, turns: int, tokens: tuple[int, int]) -> Iterator[Line]:
+def heading(session: SessionInfo, turns: int, usage: Usage) -> Iterator[Line]:
     """Yield what stands above a session."""
     yield Line(one_line(session.title) or "(without a title)", Style.HEAD)
     yield Line(
@@ -79,7 +80,7 @@ def heading(session: SessionInfo, turns: int, tokens: tuple[int, int]) -> Iterat
         f" · last {_when(session.last_activity)}",
         Style.DIM,
     )
-    yield Line(f"{turns} turn{'' if turns == 1 else 's'} · tokens {tokens[0]} in, {tokens[1]} out", Style.DIM)
+    yield Line(f"{turns} turn{'' if turns == 1 else 's'} · {_used(usage)}", Style.DIM)
 
 
 def turn_lines(turn: Turn) -> Iterator[Line]:
@@ -89,6 +90,9 @@ def turn_lines(turn: Turn) -> Iterator[Line]:
     yield Line("")
     bad = root.status in (Status.INTERRUPTED, Status.ERROR)
     yield Line(f"turn {turn.number} · {_when(root.timestamp)} · {state}", Style.BAD if bad else Style.HEAD)
+    if turn.steps:
+        inferences = f"{len(turn.steps)} inference{'' if len(turn.steps) == 1 else 's'}"
+        yield Line(f"  {inferences} · {_used(_together(step.step.usage for step in turn.steps))}", Style.DIM)
     after = _failed_after(turn)
     for message in turn.messages:
         yield from _message_lines(message)
@@ -160,6 +164,28 @@ def _message_lines(message: Message) -> Iterator[Line]:
         case Type.TEXT:
             yield Line(f"{_who(message)}:{_state(message)}", Style.WHO)
             yield from _text(message.content, "  ")
+
+
+def _together(usages: Iterable[Usage]) -> Usage:
+    """Return what several inferences used."""
+    total = Usage()
+    for usage in usages:
+        total = Usage(
+            input=(total.input or 0) + (usage.input or 0),
+            cached=(total.cached or 0) + (usage.cached or 0),
+            output=(total.output or 0) + (usage.output or 0),
+            thinking=(total.thinking or 0) + (usage.thinking or 0),
+            cost=total.cost if usage.cost is None else (total.cost or 0.0) + usage.cost,
+        )
+    return total
+
+
+def _used(usage: Usage) -> str:
+    """Return tokens and cost in words."""
+    cached = f" ({usage.cached} cached)" if usage.cached else ""
+    thinking = f" ({usage.thinking} thinking)" if usage.thinking else ""
+    cost = "" if usage.cost is None else f" · {dollars(usage.cost)}"
+    return f"tokens {usage.input or 0} in{cached}, {usage.output or 0} out{thinking}{cost}"
 
 
 def _who(message: Message) -> str:

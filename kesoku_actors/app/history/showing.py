@@ -16,7 +16,7 @@ from kesoku_actors.app.history.printing import print_lines, write
 from kesoku_actors.app.settings import Settings
 from kesoku_actors.errors import NotFound
 from kesoku_actors.log import mask_secrets
-from kesoku_actors.protocol import SessionInfo
+from kesoku_actors.protocol import SessionInfo, Usage
 from kesoku_actors.protocol.summaries import Summary
 from kesoku_actors.store import SessionRecord
 from kesoku_actors.store.archive import SessionArchive
@@ -36,7 +36,7 @@ class ShowRequest:
 @frozen(kw_only=True)
 class _Found:
     session: SessionInfo
-    tokens: tuple[int, int]
+    usage: Usage
     record: SessionRecord
     summaries: tuple[Summary, ...]
     archive: SessionArchive | None
@@ -65,7 +65,7 @@ async def _read(request: ShowRequest) -> _Found:
             raise NotFound(f"the session {session.id} is gone")
         return _Found(
             session=session,
-            tokens=(await reader.tokens((session.id,))).get(session.id, (0, 0)),
+            usage=(await reader.usage((session.id,))).get(session.id, Usage()),
             record=record,
             summaries=await reader.summaries(session.id) if request.summaries else (),
             archive=await reader.archive(session.id) if request.json else None,
@@ -82,7 +82,7 @@ def _chosen(request: ShowRequest, found: _Found, turns: tuple[Turn, ...]) -> tup
 
 
 def _lines(request: ShowRequest, found: _Found, turns: tuple[Turn, ...], chosen: tuple[Turn, ...]) -> Iterator[Line]:
-    yield from heading(found.session, len(turns), found.tokens)
+    yield from heading(found.session, len(turns), found.usage)
     if request.summaries:
         yield from summary_lines(found.summaries)
     for turn in chosen:
