@@ -1,0 +1,130 @@
+"""What stands in for the system while a program is under control: the clock, the I/O, the wake-up of trio's loop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, Protocol
+
+import trio
+from attrs import define
+from trio._core import _run
+from trio._core._wakeup_socketpair import WakeupSocketpair
+
+from kesoku_actors.harness.errors import Escape
+
+
+class Driven(Protocol):
+    """What the clock asks when nothing is runnable."""
+
+    @property
+    def runner(self) -> Any:
+        """trio's own."""
+
+    def deadlocked(self) -> None:
+        """Nothing is runnable, and no time will come."""
+
+
+@define(eq=False)
+class VirtualClock(trio.abc.Clock):
+    """Virtual time."""
+
+    control: Driven
+    now: float = 0.0
+
+    def start_clock(self) -> None:
+        pass
+
+    def current_time(self) -> float:
+        return self.now
+
+    def deadline_to_sleep_time(self, deadline: float) -> float:
+        """Jump: trio asks only when nothing is runnable."""
+        if deadline <= self.now:
+            return 0.0
+        if self.control.runner.waiting_for_idle:
+            return 1.0
+        if deadline == math.inf:
+            self.control.deadlocked()
+            return 0.0
+        self.now = deadline
+        return 0.0
+
+
+class NoIO:
+    """In place of trio's I/O manager: there are no file descriptors."""
+
+    def get_events(self, _timeout: float) -> tuple[()]:
+        return ()
+
+    def process_events(self, _events: object) -> None:
+        pass
+
+    def force_wakeup(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def statistics(self) -> None:
+        return None
+
+    async def wait_readable(self, what: object) -> None:
+        raise Escape(f"the program waits until {what!r} can be read; there are no files and sockets in here")
+
+    async def wait_writable(self, what: object) -> None:
+        raise Escape(f"the program waits until {what!r} can be written; there are no files and sockets in here")
+
+    def notify_closing(self, _what: object) -> None:
+        pass
+
+
+@contextmanager
+def without_the_system() -> Iterator[None]:
+    """Let trio run without epoll and without its wake-up socket pair."""
+    names = vars(_run)
+    saved_io = names["TheIOManager"]
+    saved = {name: WakeupSocketpair.__dict__[name] for name in _WAKEUP}
+    names["TheIOManager"] = NoIO
+    for name, function in _WAKEUP.items():
+        setattr(WakeupSocketpair, name, function)
+    try:
+        yield
+    finally:
+        names["TheIOManager"] = saved_io
+        for name, function in saved.items():
+            setattr(WakeupSocketpair, name, function)
+
+
+def _nothing(_self: object, *_arguments: object) -> None:
+    pass
+
+
+def _wake(self: Any) -> None:
+    self.flag = True
+    task, self.task = getattr(self, "task", None), None
+    if task is not None:
+        trio.lowlevel.reschedule(task)
+
+
+async def _wait_woken(self: Any) -> None:
+    if not getattr(self, "flag", False):
+        self.task = trio.lowlevel.current_task()
+
+        def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
+            self.task = None
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        await trio.lowlevel.wait_task_rescheduled(abort)
+    self.flag = False
+
+
+_WAKEUP: Final[dict[str, Any]] = {
+    "__init__": _nothing,
+    "wakeup_on_signals": _nothing,
+    "drain": _nothing,
+    "close": _nothing,
+    "wakeup_thread_and_signal_safe": _wake,
+    "wait_woken": _wait_woken,
+}

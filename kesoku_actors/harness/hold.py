@@ -1,0 +1,258 @@
+"""Hold form: a schedule as a plain order and a few named events that disturb it. Pure.
+
+The order is one of two: *fifo* (whoever became runnable first) or *stay* (the task that ran last goes on until it
+blocks, then fifo). The events:
+
+* `Hold(who, at, until)`: the task does not take the step behind its first `at` steps until another task has taken so
+  many steps, or, without `until`, until nothing else can run;
+* `Tick(after)`: when that task has taken so many steps, time passes to the next deadline, although work is runnable.
+
+Tasks are named by their labels and steps are counted per task, so that an event means the same when another one is
+taken away. `form_of` writes any recorded run in hold form; `Holding` plays one; `Hold`s alone, without `until`, at most
+`bound` of them, are what `small_forms` goes through one by one: a certificate, not a sample.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
+from typing import Protocol
+
+from attrs import define, evolve, field, frozen
+
+from kesoku_actors.harness.lanes import Lane, Ready
+from kesoku_actors.harness.strategy import RunInfo
+
+
+class Base(StrEnum):
+    """The order that events disturb."""
+
+    FIFO = "fifo"
+    STAY = "stay"
+
+
+@frozen
+class Moment:
+    """When a task has taken so many steps."""
+
+    who: str
+    steps: int
+
+    def __str__(self) -> str:
+        return f"`{self.who}` has taken {self.steps} step{'s' * (self.steps != 1)}"
+
+
+@frozen
+class Hold:
+    """Keep a task from its next step."""
+
+    who: str
+    at: int
+    until: Moment | None = None
+    """None: until nothing else can run."""
+
+    def __str__(self) -> str:
+        where = "before its first step" if self.at == 0 else f"after its step {self.at}"
+        return f"hold `{self.who}` {where} until {self.until or 'nothing else can run'}"
+
+
+@frozen
+class Tick:
+    """Let time pass."""
+
+    after: Moment | None
+    """None: before any step."""
+    times: int = 1
+
+    def __str__(self) -> str:
+        count = "" if self.times == 1 else f" {self.times} times"
+        return f"let time pass{count} when {self.after}" if self.after else f"let time pass{count} at the beginning"
+
+
+Event = Hold | Tick
+
+
+@frozen(kw_only=True)
+class Form:
+    """A schedule in hold form."""
+
+    base: Base = Base.FIFO
+    events: tuple[Event, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+
+@frozen
+class Decision:
+    """One decision of a run that was played in hold form: what may be put there next."""
+
+    who: Moment
+    """The lane that ran, and the steps it had taken before."""
+    last: Moment | None
+    """What had run before it."""
+    ways: int
+    may_tick: bool
+
+
+@define(eq=False)
+class Holding:
+    """Plays a form."""
+
+    form: Form
+    decisions: list[Decision] = field(factory=list, init=False)
+    fired: set[Event] = field(factory=set, init=False)
+    """The events that changed something."""
+    _holds: dict[tuple[str, int], Hold] = field(factory=dict, init=False)
+    _ticks: Counter[Moment | None] = field(factory=Counter, init=False)
+    _ticked: dict[Moment | None, Tick] = field(factory=dict, init=False)
+    _released: set[tuple[str, int]] = field(factory=set, init=False)
+    _waiting: dict[tuple[str, int], None] = field(factory=dict, init=False)
+    """What is held, in the order in which it began to be."""
+    _lanes: dict[str, Lane] = field(factory=dict, init=False)
+    _last: Lane | None = field(default=None, init=False)
+
+    sees_all = True
+
+    def begin(self, run: RunInfo) -> None:
+        """Take the events up again."""
+        self.decisions, self.fired, self._released, self._waiting = [], set(), set(), {}
+        self._lanes, self._last = {}, None
+        self._holds = {(event.who, event.at): event for event in self.form.events if isinstance(event, Hold)}
+        self._ticked = {event.after: event for event in self.form.events if isinstance(event, Tick)}
+        self._ticks = Counter({after: tick.times for after, tick in self._ticked.items()})
+
+    def choose(self, ready: Ready, *, may_tick: bool, step: int) -> int:
+        """Return the first lane in order that is not held."""
+        last = self._last
+        moment = Moment(last.label, last.steps) if last is not None else None
+        if may_tick and self._ticks[moment] > 0:
+            self._ticks[moment] -= 1
+            self.fired.add(self._ticked[moment])
+            return len(ready)
+        index = self._first_free(ready)
+        lane = ready[index]
+        self.decisions.append(Decision(Moment(lane.label, lane.steps), moment, len(ready), may_tick))
+        self._last = lane
+        return index
+
+    def _first_free(self, ready: Ready) -> int:
+        if not self._holds:
+            return self._in_order(ready)[0]
+        for lane in ready:
+            self._lanes[lane.label] = lane
+        held: list[int] = []
+        for index in self._in_order(ready):
+            if not self._is_held(ready[index]):
+                if held:
+                    self.fired.update(self._hold_of(ready[one]) for one in held)
+                return index
+            held.append(index)
+        oldest = min(held, key=lambda index: list(self._waiting).index(_key(ready[index])))
+        self._released.add(_key(ready[oldest]))
+        return oldest
+
+    def _in_order(self, ready: Ready) -> Sequence[int]:
+        if self.form.base is Base.STAY and self._last in ready:
+            first = ready.index(self._last)
+            return [first, *(index for index in range(len(ready)) if index != first)]
+        return range(len(ready))
+
+    def _is_held(self, lane: Lane) -> bool:
+        key = _key(lane)
+        hold = self._holds.get(key)
+        if hold is None or key in self._released:
+            return False
+        if hold.until is not None:
+            other = self._lanes.get(hold.until.who)
+            if other is not None and other.steps >= hold.until.steps:
+                self._released.add(key)
+                return False
+        self._waiting.setdefault(key)
+        return True
+
+    def _hold_of(self, lane: Lane) -> Hold:
+        return self._holds[_key(lane)]
+
+
+def _key(lane: Lane) -> tuple[str, int]:
+    return lane.label, lane.steps
+
+
+class Recorded(Protocol):
+    """A step of a recorded run."""
+
+    @property
+    def lane(self) -> Lane | None: ...
+    @property
+    def lane_step(self) -> int: ...
+    @property
+    def ready(self) -> tuple[Lane, ...]: ...
+
+
+def form_of(trace: Sequence[Recorded], base: Base) -> Form:
+    """Return the form that plays exactly the run that was recorded."""
+    holds: dict[tuple[str, int], Hold] = {}
+    ticks: Counter[Moment | None] = Counter()
+    steps: Counter[Lane] = Counter()
+    last: Lane | None = None
+    for step in trace:
+        moment = Moment(last.label, steps[last]) if last is not None else None
+        if step.lane is None:
+            ticks[moment] += 1
+            continue
+        key = (step.lane.label, steps[step.lane])
+        if key in holds:
+            holds[key] = evolve(holds[key], until=moment)
+        for lane in _before(step.lane, step.ready, last, base):
+            other = (lane.label, steps[lane])
+            holds.setdefault(other, Hold(*other))
+        steps[step.lane] += 1
+        last = step.lane
+    events: list[Event] = [*holds.values(), *(Tick(after, times) for after, times in ticks.items())]
+    return Form(base=base, events=tuple(events))
+
+
+def _before(chosen: Lane, ready: tuple[Lane, ...], last: Lane | None, base: Base) -> Iterator[Lane]:
+    """Yield the lanes that the plain order would have run before the chosen one."""
+    if base is Base.STAY and last in ready:
+        if chosen is last:
+            return
+        assert last is not None
+        yield last
+    for lane in ready:
+        if lane is chosen:
+            return
+        if not (base is Base.STAY and lane is last):
+            yield lane
+
+
+Played = Callable[[Form], tuple[bool, Sequence[Decision]]]
+"""Plays a form; returns whether the run failed, and its decisions."""
+
+
+def small_forms(play: Played, *, base: Base, bound: int, may_tick: bool = True) -> Iterator[tuple[Form, bool]]:
+    """Play every form of this order with at most `bound` events without `until`, the smaller ones first.
+
+    Yields each with whether it failed. An event is put only behind those that are there, so that none comes twice.
+    """
+    frontier: list[tuple[Form, int]] = [(Form(base=base), 0)]
+    while frontier:
+        following: list[tuple[Form, int]] = []
+        for form, begin in frontier:
+            failed, decisions = play(form)
+            yield form, failed
+            if failed or len(form) >= bound:
+                continue
+            for place in range(begin, len(decisions)):
+                for event in _possible(decisions[place], may_tick=may_tick):
+                    following.append((evolve(form, events=(*form.events, event)), place))
+        frontier = following
+
+
+def _possible(decision: Decision, *, may_tick: bool) -> Iterator[Event]:
+    if decision.ways > 1:
+        yield Hold(decision.who.who, decision.who.steps)
+    if decision.may_tick and may_tick:
+        yield Tick(decision.last)

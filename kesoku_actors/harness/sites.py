@@ -1,0 +1,51 @@
+"""Where a task is: the innermost line of the program's own code that it waits at. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePath
+from types import CodeType
+from typing import Any, Final
+
+from attrs import frozen
+
+_NOT_THE_PROGRAM: Final = ("trio", "anyio", "outcome", "attr")
+"""Packages whose lines say nothing of where a program waits."""
+
+
+@frozen
+class Site:
+    """A line of a program."""
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{PurePath(self.file).name}:{self.line} in {self.function}"
+
+
+def site_of(coroutine: Any) -> Site | None:
+    """Return the innermost line of the program's that a suspended coroutine stands at; none before it began."""
+    found = None
+    for code, line in _frames(coroutine):
+        if not _is_foreign(code):
+            found = Site(code.co_filename, line, code.co_name)
+    return found
+
+
+def _frames(coroutine: Any) -> Iterator[tuple[CodeType, int]]:
+    """Yield the frames of a stack of awaits, the outermost first."""
+    while coroutine is not None:
+        frame = getattr(coroutine, "cr_frame", None) or getattr(coroutine, "gi_frame", None)
+        if frame is not None:
+            yield frame.f_code, frame.f_lineno
+        coroutine = (
+            getattr(coroutine, "cr_await", None)
+            or getattr(coroutine, "gi_yieldfrom", None)
+            or getattr(coroutine, "ag_await", None)
+        )
+
+
+def _is_foreign(code: CodeType) -> bool:
+    return any(part in _NOT_THE_PROGRAM for part in PurePath(code.co_filename).parts[:-1])

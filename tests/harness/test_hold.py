@@ -1,0 +1,110 @@
+"""Hold form: any run can be written in it, and shrinks to few events that a person can read."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from kesoku_actors.harness.control import Run, execute
+from kesoku_actors.harness.failures import failure_of
+from kesoku_actors.harness.hold import Base, Event, Form, Holding, form_of, small_forms
+from kesoku_actors.harness.reduce import reduce
+from kesoku_actors.harness.replay import Replay
+from kesoku_actors.harness.strategies import PCT, POS, SURW, Random, Shuffle, Strict
+from kesoku_actors.harness.strategy import RunInfo
+
+from .programs import BUGS, Program
+
+STRATEGIES = {"strict": Strict, "shuffle": Shuffle, "random": Random, "pct": PCT, "pos": POS, "surw": SURW}
+
+
+def info(number: int = 0) -> RunInfo:
+    return RunInfo(number=number, rng=random.Random(number), length=100)
+
+
+def played(program: Program, form: Form) -> tuple[Run, Holding]:
+    holding = Holding(form)
+    holding.begin(info())
+    return execute(program, holding, trace=True), holding
+
+
+def recorded(program: Program, name: str, number: int) -> Run:
+    strategy = STRATEGIES[name]()
+    strategy.begin(info(number))
+    schedule = execute(program, strategy).schedule
+    replay = Replay(schedule)
+    replay.begin(info())
+    return execute(program, replay, trace=True)
+
+
+def order(run: Run) -> list[object]:
+    return [step.lane and (step.lane.label, step.lane_step) for step in run.trace]
+
+
+@pytest.mark.parametrize("base", Base)
+@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("bug", BUGS)
+def test_any_run_is_played_exactly_by_its_form(bug: str, name: str, base: Base) -> None:
+    program = BUGS[bug]()
+    for number in range(10):
+        run = recorded(program, name, number)
+        again, _ = played(program, form_of(run.trace, base))
+        assert order(again) == order(run)
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_failing_run_of_any_strategy_shrinks_to_an_event_that_none_can_be_taken_from(bug: str, name: str) -> None:
+    program = BUGS[bug]()
+    failing = [run for number in range(60) if (run := recorded(program, name, number)).error is not None][:3]
+    for run in failing:
+        assert run.error is not None
+        wanted = failure_of(run.error)
+
+        def fails(form: Form, wanted: str = wanted) -> frozenset[Event] | None:
+            result, holding = played(program, form)
+            is_it = result.error is not None and failure_of(result.error) == wanted
+            return frozenset(holding.fired) if is_it else None
+
+        small = reduce(run.trace, fails)
+        assert small is not None
+        assert small.is_minimal
+        assert fails(small.form) is not None
+        assert len(small.form) <= 1
+        for at in range(len(small.form)):
+            rest = Form(base=small.form.base, events=small.form.events[:at] + small.form.events[at + 1 :])
+            assert fails(rest) is None
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_every_small_form_is_tried_once_and_one_finds_the_bug(bug: str) -> None:
+    def play(program: Program, form: Form) -> tuple[bool, list[object]]:
+        result, holding = played(program, form)
+        return result.error is not None, list(holding.decisions)
+
+    found = False
+    for base in Base:
+        seen: list[Form] = []
+        for form, failed in small_forms(lambda one: play(BUGS[bug](), one), base=base, bound=1):  # type: ignore[arg-type]
+            seen.append(form)
+            found = found or failed
+        assert len(seen) == len({form.events for form in seen})
+    assert found
+    for base in Base:
+        forms = small_forms(lambda one: play(BUGS[bug](fixed=True), one), base=base, bound=1)  # type: ignore[arg-type]
+        assert not any(failed for _, failed in forms)
+
+
+def test_a_form_reads_as_what_to_do() -> None:
+    program = BUGS["late_result"]()
+    run = next(run for number in range(60) if (run := recorded(program, "random", number)).error is not None)
+
+    def fails(form: Form) -> frozenset[Event] | None:
+        result, holding = played(program, form)
+        return frozenset(holding.fired) if result.error is not None else None
+
+    small = reduce(run.trace, fails)
+    assert small is not None
+    [event] = small.form.events
+    assert str(event).startswith("let time pass when `main/")
