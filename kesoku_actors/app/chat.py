@@ -28,7 +28,7 @@ from kesoku_actors.adapters.terminal import (
 )
 from kesoku_actors.app.attachments import attach, metadata_of
 from kesoku_actors.app.chat_request import ChatRequest
-from kesoku_actors.app.chat_sessions import channel_of
+from kesoku_actors.app.chat_sessions import talked_in
 from kesoku_actors.app.config_context import use_settings
 from kesoku_actors.app.house import House, build_house
 from kesoku_actors.app.interrupts import Interrupts
@@ -51,8 +51,8 @@ EXIT_CODES: Final = {
 
 def run_chat(request: ChatRequest) -> int:
     """Answer the prompt of `request` and return the exit code. Raises `KesokuError`."""
-    channel = trio.run(channel_of, request, real_world())  # a session that is not there needs no model
-    prelude = prepare(request.settings, *stderr_log(request.settings, request.is_tty))
+    channel, chosen = trio.run(talked_in, request, real_world())  # a session that is not there needs no model
+    prelude = prepare(request.settings, *stderr_log(request.settings, request.is_tty), chosen)
     kind = ViewKind.JSON if request.json else fitting_kind(sys.stdout, os.environ)
     view = make_view(kind, stdout=sys.stdout, stderr=sys.stderr, environ=os.environ, clock=prelude.world.clock)
     with use_settings(request.settings):

@@ -23,6 +23,8 @@ class ChatRequest:
     """Not blank, valid Unicode."""
     settings: Settings
     """A name given with `--llm` is `settings.agent.llm` already."""
+    names_model: bool = False
+    """Whether `--llm` was given; if not, a session goes on with the model chosen in it."""
     session: str | None = None
     """The id of a session to go on with; it has the shape of an id, but may not exist."""
     latest: bool = False
@@ -41,6 +43,8 @@ class TalkRequest:
 
     settings: Settings
     """A name given with `--llm` is `settings.agent.llm` already."""
+    names_model: bool = False
+    """Whether `--llm` was given; if not, a session goes on with the model chosen in it."""
     session: str | None = None
     latest: bool = False
 

@@ -23,6 +23,18 @@ async def channel_of(request: ChatRequest | TalkRequest, world: World) -> Channe
     return Channel(chatbot_id=session.chatbot_id, channel_id=session.channel_id)
 
 
+async def talked_in(request: ChatRequest | TalkRequest, world: World) -> tuple[Channel, str | None]:
+    """Return the channel the chat talks in, and the model a person chose for it, unless this request names one.
+
+    Raises `NotFound` for a session that cannot be gone on with.
+    """
+    channel = await channel_of(request, world)
+    if request.names_model or (request.session is None and not request.latest):
+        return channel, None
+    async with reading(request.settings) as reader:
+        return channel, await reader.chosen_model(channel) if reader else None
+
+
 async def _wanted(request: ChatRequest | TalkRequest) -> SessionInfo:
     async with reading(request.settings) as reader:
         if request.session is not None:

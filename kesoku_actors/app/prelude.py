@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterable
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from kesoku_actors.actors import ActorError, SystemFailed, leaves
 from kesoku_actors.app.locations import exposed
@@ -23,7 +23,7 @@ from kesoku_actors.app.skills import skill_warnings
 from kesoku_actors.app.weights import fetch_if_needed
 from kesoku_actors.app.workspaces import prepare_sessions_dir
 from kesoku_actors.clock import World, real_world
-from kesoku_actors.errors import KesokuError
+from kesoku_actors.errors import ConfigError, KesokuError
 from kesoku_actors.llm.port import Provider
 from kesoku_actors.llm.registry import Choice, ProviderRegistry
 from kesoku_actors.log import ERROR, WARNING, Entry, Logger, Sink, mask_secrets, stream_sink, write_if_open
@@ -66,10 +66,10 @@ class Prelude:
         self.log.error("a part of the program crashed", path=fields.get("path"), error=told)
 
 
-def prepare(settings: Settings, sink: Sink, level: int) -> Prelude:
+def prepare(settings: Settings, sink: Sink, level: int, chosen: str | None = None) -> Prelude:
     """Hide what we were given, make the folder of the sessions, choose the model and say which one answers.
 
-    Raises `ConfigError`, `Unwritable` and what fetching a model raises.
+    `chosen` is the model that a person chose for the session; one that cannot answer any more is told of. Raises `ConfigError`, `Unwritable` and what fetching a model raises.
     """
     hide_environment()  # before there is a thread or anything else that runs beside us (T2)
     shelter = find_shelter(settings)
@@ -77,8 +77,10 @@ def prepare(settings: Settings, sink: Sink, level: int) -> Prelude:
     world = real_world()
     log = Logger(sink=sink, wall=world.clock.wall, level=level)
     registry = provider_registry(settings, world, log)
-    fetch_if_needed(settings, registry)
-    choice = registry.choose(settings.agent.llm)
+    choice = None if chosen is None else _chosen_before(settings, registry, chosen)
+    if choice is None:
+        fetch_if_needed(settings, registry)
+        choice = registry.choose(settings.agent.llm)
     spares = registry.spares(settings.agent.failover, choice.provider)
     for provider in (choice.provider, *spares.providers):
         check_price(settings, provider)
@@ -96,6 +98,16 @@ def prepare(settings: Settings, sink: Sink, level: int) -> Prelude:
         shelter=shelter,
         own_tools=own_tools,
     )
+
+
+def _chosen_before(settings: Settings, registry: ProviderRegistry, name: str) -> Choice | None:
+    try:
+        choice = registry.choose(name)
+        check_price(settings, choice.provider)
+    except ConfigError as error:
+        tell([f"warning: the model chosen in this session cannot answer: {error}"])
+        return None
+    return evolve(choice, line=f"{choice.line}, as it was chosen in this session with /llm")
 
 
 def warm(provider: Provider) -> None:

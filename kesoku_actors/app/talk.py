@@ -22,7 +22,7 @@ from kesoku_actors.adapters.terminal import stream_output
 from kesoku_actors.adapters.terminal.interactive import Answering, Screen, TalkOptions, quiet_keys, run_talk
 from kesoku_actors.app.brains import Brains
 from kesoku_actors.app.chat_request import TalkRequest
-from kesoku_actors.app.chat_sessions import channel_of
+from kesoku_actors.app.chat_sessions import talked_in
 from kesoku_actors.app.config_context import use_settings
 from kesoku_actors.app.house import build_house
 from kesoku_actors.app.locations import CONFIG_NAME, data_folder
@@ -32,9 +32,14 @@ from kesoku_actors.app.prelude import Prelude, most_telling, prepare, warm
 from kesoku_actors.app.settings import Settings
 from kesoku_actors.app.signals import signals_to
 from kesoku_actors.app.trace import trace_file
+from kesoku_actors.clock import real_world
+from kesoku_actors.errors import ConfigError
+from kesoku_actors.llm.port import Provider
+from kesoku_actors.llm.registry import AUTO
 from kesoku_actors.log import ERROR, Entry, Mask, mask_secrets, render_line, write_if_open
 from kesoku_actors.protocol import Channel
 from kesoku_actors.session import Compactions, Remit, receipt
+from kesoku_actors.store import ChooseModel, Store
 
 HISTORY: Final = "chat-history"
 """The file beside the database that keeps what was typed."""
@@ -44,7 +49,8 @@ def run_interactive(request: TalkRequest) -> int:
     """Talk until the person leaves and return the exit code. Raises `KesokuError`."""
     log = _ScreenLog(mask=mask_secrets(request.settings.secrets()))
     with quiet_keys(sys.stdin), use_settings(request.settings):
-        prelude = prepare(request.settings, log, ERROR)
+        channel, chosen = trio.run(talked_in, request, real_world())
+        prelude = prepare(request.settings, log, ERROR, chosen)
         screen = Screen(
             out=stream_output(sys.stdout),
             clock=prelude.world.clock,
@@ -53,7 +59,7 @@ def run_interactive(request: TalkRequest) -> int:
         )
         log.say = screen.say
         try:
-            session_id = trio.run(_interactive, request, prelude, screen, log)
+            session_id = trio.run(_interactive, request, channel, prelude, screen, log)
         except SystemFailed as failed:
             raise most_telling(failed) from failed
         finally:
@@ -63,9 +69,10 @@ def run_interactive(request: TalkRequest) -> int:
     return 0
 
 
-async def _interactive(request: TalkRequest, prelude: Prelude, screen: Screen, log: _ScreenLog) -> str | None:
+async def _interactive(
+    request: TalkRequest, channel: Channel, prelude: Prelude, screen: Screen, log: _ScreenLog
+) -> str | None:
     settings, world = request.settings, prelude.world
-    channel = await channel_of(request, world)
     remit = Remit((channel,))
     plan = plan_run(
         settings,
@@ -108,6 +115,8 @@ async def _interactive(request: TalkRequest, prelude: Prelude, screen: Screen, l
             warn = partial(screen.say, style="yellow")
             desk = TalkDesk(
                 brains=brains,
+                store=house.store,
+                configured=settings.agent.llm,
                 compactions=house.compactions,
                 remit=remit,
                 tool_warnings=tool_warnings(settings, prelude.shelter),
@@ -163,6 +172,9 @@ class TalkDesk:
     """What a conversation may ask of the composition (`Desk`)."""
 
     brains: Brains
+    store: Store
+    configured: str
+    """The model that answers where nobody chose one."""
     compactions: Compactions
     remit: Remit
     tool_warnings: Sequence[str]
@@ -191,6 +203,18 @@ class TalkDesk:
 
     async def choose_model(self, channel: Channel, name: str) -> Answering:
         provider = await self.brains.choose(channel, name)
+        await self.store.choose_model(ChooseModel(channel=channel, name=None if name == AUTO else provider.name))
+        return self._takes_over(channel, provider)
+
+    async def work_for(self, channel: Channel) -> None:
+        name = await self.store.reader.chosen_model(channel)
+        try:
+            self._takes_over(channel, await self.brains.choose(channel, name or self.configured))
+        except ConfigError as error:
+            self.warn([f"warning: the model chosen in this session cannot answer: {error}"])
+        self.remit.add(channel)
+
+    def _takes_over(self, channel: Channel, provider: Provider) -> Answering:
         if provider.supports_tools and not self._is_warned:
             self._is_warned = True
             self.warn([f"warning: {line}" for line in self.tool_warnings])
@@ -206,9 +230,6 @@ class TalkDesk:
 
     async def stop_job(self, call_id: str) -> bool:
         return await self.end_job(call_id)
-
-    def work_for(self, channel: Channel) -> None:
-        self.remit.add(channel)
 
     async def trace(self, session_id: str) -> str:
         return str(await self.write_trace(session_id))

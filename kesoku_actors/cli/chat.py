@@ -100,10 +100,17 @@ def request_of(
 
         check_files(files)
     if prompt is None and not json and not files and _is_at_a_terminal():
-        return TalkRequest(settings=settings, session=session, latest=latest)
+        return TalkRequest(settings=settings, names_model=llm is not None, session=session, latest=latest)
     text = read_prompt(prompt)
     return ChatRequest(
-        prompt=text, settings=settings, session=session, latest=latest, files=files, json=json, is_tty=is_tty
+        prompt=text,
+        settings=settings,
+        names_model=llm is not None,
+        session=session,
+        latest=latest,
+        files=files,
+        json=json,
+        is_tty=is_tty,
     )
 
 

@@ -126,7 +126,7 @@ def test_a_talk_begins_where_a_person_types_and_reads_on_a_terminal(monkeypatch:
     monkeypatch.setenv("TERM", "xterm")
     assert isinstance(request_of(None, None, None), TalkRequest)
     assert request_of(None, None, "A1", llm="scripted") == TalkRequest(
-        settings=load_settings(None, environ={}, overrides={"agent.llm": "scripted"}), session="A1"
+        settings=load_settings(None, environ={}, overrides={"agent.llm": "scripted"}), names_model=True, session="A1"
     )
     assert isinstance(request_of("hello", None, None), ChatRequest)
     with pytest.raises(UsageError, match="no prompt"):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -228,3 +230,19 @@ def test_a_store_that_cannot_be_used_is_told_once(shell: Shell) -> None:
     )
     assert code == 73
     assert errors.count("is not a file") == 1
+
+
+def test_a_session_goes_on_with_the_model_that_was_chosen_in_it_unless_another_is_named(
+    shell: Shell, tmp_path: Path
+) -> None:
+    code, _, _ = shell("$K chat --llm scripted hello")
+    assert code == 0
+    with closing(sqlite3.connect(tmp_path / "data" / "kesoku-actors" / "kesoku.db")) as database, database:
+        database.execute(
+            "INSERT INTO channels (chatbot_id, channel_id, llm) SELECT chatbot_id, channel_id, 'scripted' FROM sessions"
+        )
+    (tmp_path / "config.toml").write_text('[agent]\nllm = "openai"\n[openai]\nbase_url = "http://127.0.0.1:9/v1"\n')
+    moved = "mkdir -p data/kesoku-actors; cp config.toml data/kesoku-actors/config.toml"
+    code, output, errors = shell(f"{moved}; $K chat -z hello")
+    assert (code, bool(output)) == (0, True)
+    assert "scenario (scripted) answers, as it was chosen in this session with /llm" in errors

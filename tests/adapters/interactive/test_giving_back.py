@@ -66,7 +66,7 @@ class BrokenDesk:
     async def stop_job(self, call_id: str) -> bool:
         raise Broken
 
-    def work_for(self, channel: Channel) -> None:
+    async def work_for(self, channel: Channel) -> None:
         raise Broken
 
     async def trace(self, session_id: str) -> str:

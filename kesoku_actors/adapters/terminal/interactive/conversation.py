@@ -214,7 +214,7 @@ class Conversation:
         if found[0].id == self.session_id:
             raise UsageError("this is the session you are in")
         self.channel = Channel(chatbot_id=found[0].chatbot_id, channel_id=found[0].channel_id)
-        self.desk.work_for(self.channel)
+        await self.desk.work_for(self.channel)
         self.screen.turn_page()
         self._listening.cancel()
         return ()

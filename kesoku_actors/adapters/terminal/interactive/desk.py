@@ -34,7 +34,7 @@ class Desk(Protocol):
         """Return the models there are."""
 
     async def choose_model(self, channel: Channel, name: str) -> Answering:
-        """Let another model answer in a channel; return which."""
+        """Let another model answer in a channel from now on, in later runs too; return which."""
 
     def compact(self, session_id: str, tell: Callable[[Lines], None]) -> None:
         """Begin to summarise the older part of a session; `tell` is called with the receipt."""
@@ -45,8 +45,8 @@ class Desk(Protocol):
     async def stop_job(self, call_id: str) -> bool:
         """End the job that a call became and wait until it has. False: it does not run."""
 
-    def work_for(self, channel: Channel) -> None:
-        """Work for this channel too from now on (C2)."""
+    async def work_for(self, channel: Channel) -> None:
+        """Work for this channel too from now on (C2), with the model that was chosen for it."""
 
     async def trace(self, session_id: str) -> str:
         """Write the trace of a session; return where it is."""
