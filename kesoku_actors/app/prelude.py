@@ -69,7 +69,8 @@ class Prelude:
 def prepare(settings: Settings, sink: Sink, level: int, chosen: str | None = None) -> Prelude:
     """Hide what we were given, make the folder of the sessions, choose the model and say which one answers.
 
-    `chosen` is the model that a person chose for the session; one that cannot answer any more is told of. Raises `ConfigError`, `Unwritable` and what fetching a model raises.
+    `chosen` is the model that a person chose for the session; one that cannot answer any more is told of. Raises
+    `ConfigError`, `Unwritable` and what fetching a model raises.
     """
     hide_environment()  # before there is a thread or anything else that runs beside us (T2)
     shelter = find_shelter(settings)
