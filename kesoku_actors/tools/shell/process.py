@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 import trio
-from attrs import define, frozen
+from attrs import define, evolve, frozen
 
 from kesoku_actors.tools.output import Capture
 from kesoku_actors.tools.shell import process_table
@@ -88,6 +88,7 @@ async def run(command: Command, record: Record, announce: Announce, spawn: Spawn
     # A process started by a cancelled spawn would be nobody's. This shield has no deadline, for there is nothing that
     # could be given up: a thread forks, which nothing can interrupt, and it takes as long as the kernel needs to read
     # the program's file. Where that never comes (a file system that hangs), only a kill from outside ends us too.
+    began = trio.current_time()
     with trio.CancelScope(shield=True):
         process = await spawn(command)
     assert process.stdout is not None
@@ -105,7 +106,8 @@ async def run(command: Command, record: Record, announce: Announce, spawn: Spawn
             if process.returncode is None:
                 record.living = await _end(process, family, command.end_grace_s)
             else:
-                record.living = await _staying(family)
+                is_young = trio.current_time() - began < process_table.YOUNG_S
+                record.living = await _staying(evolve(family, is_young=is_young))
             rest = _drain(output, record.output)
             await output.aclose()
             await trio.to_thread.run_sync(_finish, record.spool, rest)

@@ -19,6 +19,8 @@ from typing import Final
 
 from attrs import frozen
 
+YOUNG_S: Final = 1.0
+"""In less time no machine gives all its pids, which are 32,768 at least."""
 CALL_VARIABLE: Final = "KESOKU_CALL"
 """Every command's environment names its call, so that a process that left its group and parent is still found."""
 _VARIABLE: Final = f"{CALL_VARIABLE}=".encode()
@@ -94,10 +96,13 @@ class Family:
     leader: int | None
     """The command's own pid, which is its session; without one the marks alone tell."""
     call_id: str
+    is_young: bool = False
+    """Whether the leader started less than `YOUNG_S` ago: then only pids that were given since need a look."""
 
     def members(self) -> tuple[Process, ...]:
         """Return those that live, the leader first."""
-        table = {found.pid: found for found in _all()}
+        pids = _pids() if self.leader is None or not self.is_young else _pids_since(self.leader)
+        table = {found.pid: found for pid in pids if (found := process(pid)) is not None}
         members = {found.pid for found in table.values() if self.leader in (found.session, found.pid)}
         members |= {pid for pid in table if self._marks(pid)}
         members.discard(os.getpid())  # we bear a mark ourselves when a command of another program started us
@@ -138,10 +143,15 @@ def _pids() -> list[int]:
         return []
 
 
-def _all() -> Iterator[Process]:
-    for pid in _pids():
-        if (found := process(pid)) is not None:
-            yield found
+def _pids_since(first: int) -> list[int]:
+    """The pids that were given since `first` was, where not all have been given since."""
+    try:
+        last = int((_PROC / "loadavg").read_text("ascii").split()[-1])
+    except (OSError, ValueError):
+        return _pids()
+    if last < first:  # they began again at the lowest
+        return [pid for pid in _pids() if pid >= first or pid <= last]
+    return [pid for pid in _pids() if first <= pid <= last]
 
 
 def _descendants(roots: set[int], table: Mapping[int, Process]) -> set[int]:

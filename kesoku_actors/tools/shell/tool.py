@@ -28,6 +28,8 @@ from kesoku_actors.tools.spool import Spool
 PASSED_ON: Final = ("HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
 """Variables of ours that a command gets to see, beside PATH and TERM (S14)."""
 
+_JUDGED_AT_ONCE_CHARS: Final = 1_000
+"""Up to here the judgement takes less than going to a thread and back."""
 _NAMED: Final = 20
 """How many processes that live on are named."""
 
@@ -84,8 +86,9 @@ def shell_tool(options: ShellOptions, spawn: process.Spawn | None = None) -> Cal
             command: The command line.
             background: Whether it goes on in the background at once, for a server or a long build.
         """
-        # In a thread: a long command against many patterns takes a while.
-        verdict = await trio.to_thread.run_sync(judge, policy, command)
+        # A long command against many patterns takes longer than an event loop may stand still.
+        is_short = len(command) <= _JUDGED_AT_ONCE_CHARS
+        verdict = judge(policy, command) if is_short else await trio.to_thread.run_sync(judge, policy, command)
         if isinstance(verdict, Refused):
             return refusal(verdict)
         spool = Spool(context.workspace, f"{context.call_id}.txt", context.mask)
