@@ -79,7 +79,7 @@ def make_messages(
         match part:
             case Said():
                 talk.say(part)
-            case Answered() if request.tools:
+            case Answered() if request.tools or not part.calls:
                 talk.answer(part)
             case Answered():
                 talk.tell(part)

@@ -160,7 +160,7 @@ async def _events(created: anthropic.AsyncStream[Any]) -> AsyncIterator[Mapping[
         yield whole
         return
     async for event in created:
-        yield event.to_dict(mode="json", exclude_unset=True)
+        yield event.to_dict(mode="json", exclude_unset=True, warnings=False)
 
 
 def _warm(model: str) -> tuple[str, ...]:
@@ -175,5 +175,5 @@ def _warm(model: str) -> tuple[str, ...]:
                 model=model, max_tokens=1, messages=[{"role": "user", "content": "."}], stream=True
             )
         for event in asked:
-            event.to_dict(mode="json", exclude_unset=True)
+            event.to_dict(mode="json", exclude_unset=True, warnings=False)
     return tuple(str(warning.message).splitlines()[0] for warning in caught)

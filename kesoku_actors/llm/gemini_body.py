@@ -52,7 +52,7 @@ def make_body(
         match part:
             case Said():
                 talk.say(part)
-            case Answered() if request.tools:
+            case Answered() if request.tools or not part.calls:
                 talk.answer(part)
             case Answered():
                 talk.tell(part)

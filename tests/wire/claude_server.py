@@ -65,13 +65,15 @@ def _block_events(index: int, block: Mapping[str, Any]) -> Iterator[dict[str, An
     deltas: list[dict[str, Any]] = []
     match block["type"]:
         case "text":
-            begun = {"type": "text", "text": ""}
-            deltas = [{"type": "text_delta", "text": piece} for piece in _pieces(block["text"])]
+            citations = block.get("citations") or ()
+            begun = {"type": "text", "text": ""} | ({"citations": []} if citations else {})
+            deltas = [{"type": "citations_delta", "citation": one} for one in citations]
+            deltas += [{"type": "text_delta", "text": piece} for piece in _pieces(block["text"])]
         case "thinking":
             begun = {"type": "thinking", "thinking": "", "signature": ""}
             deltas = [{"type": "thinking_delta", "thinking": piece} for piece in _pieces(block["thinking"])]
             deltas.append({"type": "signature_delta", "signature": block["signature"]})
-        case "tool_use":
+        case "tool_use" | "server_tool_use":
             begun = {**block, "input": {}}
             written = json.dumps(block["input"])
             deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in ("", *_pieces(written))]
