@@ -26,14 +26,12 @@ def workspace_folder(sessions_dir: Path, session_id: str) -> Path:
     if len(session_id) != ID_LENGTH or not (session_id.isascii() and session_id.isalnum()):
         raise NotFound(f"{session_id!r:.60} is not a session's id; list them with: kesoku-actors chat -l")
     folder = sessions_dir / session_id
-    try:
-        folder.mkdir(mode=0o700)
-    except FileExistsError:
-        if not folder.is_dir():
-            raise
-    except FileNotFoundError:
-        sessions_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
+    if not os.path.isdir(folder):
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+        except FileNotFoundError:
+            sessions_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, exist_ok=True)
     return folder
 
 

@@ -127,7 +127,7 @@ class Crew:
             return
         end = self.ends.get(session_id)
         parts, store = self.parts.worker_parts, self.parts.worker_parts.gateway.store
-        await parts.tools.drop(session_id)
+        parts.tools.drop(session_id)
         if end is None or not end.clean:  # one that ended in order holds no row any more, and the next replaces it
             give_back = GiveBack(key=key, clean=False)
             await until_answered(partial(store.give_back, give_back), parts.log, "give back")

@@ -88,6 +88,8 @@ class Hands:
     """The one that the present prompt is for."""
     prompter: Prompter = field(init=False)
     request: Request | None = None
+    folder: Path | None = field(default=None, init=False)
+    """The session's, once a prompt has told of it; who starts tools looks again whether it is there."""
     prompt: trio.CancelScope = field(factory=trio.CancelScope)
     inferences: dict[int, trio.CancelScope] = field(factory=dict)
 
@@ -98,7 +100,7 @@ class Hands:
             history=self.history,
             brain=self.brain,
             compactions=self.parts.compactions,
-            workspace=self._workspace,
+            workspace=self._known_workspace,
             keep_whole=self.parts.keep_whole,
             log=self.parts.log,
         )
@@ -199,7 +201,7 @@ class Hands:
             wall=parts.world.clock.wall(),
             has_tools=bool(tools),
             small_model=(provider.context_tokens or 1_000_000) < 8_192,
-            workspace=self._workspace() if tools else None,
+            workspace=self._known_workspace() if tools else None,
             place=place_in(self.history.rows),
         )
         return self.prompter.draft(effect, parts.layers.render(context), tools, may_compact=may_compact)
@@ -285,6 +287,11 @@ class Hands:
 
     def _workspace(self) -> Path:
         return self.parts.workspace_for(self.key.session_id)
+
+    def _known_workspace(self) -> Path:
+        """Return the session's folder for a prompt: looked for once, for a look takes as long as the prompt."""
+        self.folder = self.folder or self._workspace()
+        return self.folder
 
     def _calls(self, call_ids: tuple[str, ...]) -> list[ToolCall]:
         rows = [self.history.message(call_id) for call_id in call_ids]

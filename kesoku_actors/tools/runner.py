@@ -191,10 +191,9 @@ class Tools:
         """Return the session's calls that wait for a slot or run."""
         return self._board.running(session_id)
 
-    async def drop(self, session_id: str) -> None:
+    def drop(self, session_id: str) -> None:
         """Forget the session's calls that have not started; what has started goes on (C3)."""
         self._board.drop(session_id)
-        await trio.lowlevel.checkpoint()
 
     def statistics(self) -> ToolStatistics:
         """Return a reading."""

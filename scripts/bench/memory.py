@@ -69,6 +69,7 @@ async def _passive() -> float:
             for begin in range(0, 2 * SESSIONS, AT_ONCE):
                 await daemon.turns_at_once([channel(number) for number in range(begin, begin + AT_ONCE)], "Hello.")
                 if begin + AT_ONCE in (SESSIONS, 2 * SESSIONS):
+                    await wait_all_tasks_blocked(0.2)  # the last workers are gone
                     gc.collect()
                     sizes.append(resident_kib())
     return (sizes[1] - sizes[0]) / SESSIONS

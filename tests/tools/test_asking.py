@@ -183,7 +183,7 @@ async def test_when_nobody_attends_a_waiting_call_stays_waiting(autojump_clock, 
             case "hold":
                 made.tools.hold("s", lambda: None)
             case "drop":
-                await made.tools.drop("s")
+                made.tools.drop("s")
             case "shut_down":
                 made.tools.shut_down()
             case _:
@@ -199,7 +199,7 @@ async def test_a_dropped_call_that_waits_is_taken_up_by_the_next_worker(autojump
     async with asks() as made:
         made.start(call("a", "work"))
         await made.heard(AwaitingApproval, "a")
-        await made.tools.drop("s")
+        made.tools.drop("s")
         made.start(call("a", "work"))
         made.journal.answer("a", approved=True)
         made.tools.look_again("s")

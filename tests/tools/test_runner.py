@@ -233,7 +233,7 @@ async def test_a_worker_that_comes_back_hears_of_the_calls_of_the_one_before(aut
         made.start(call("a", "nap", seconds=10.0), call("b", "nap"), parallel=1)
         await made.heard(Started, "a")
         made.tools.detach("s")
-        await made.tools.drop("s")
+        made.tools.drop("s")
         assert [(running.call_id, running.state) for running in made.tools.running("s")] == [("a", CallState.STARTED)]
         made.tools.attach("s", heard.append)
         await trio.sleep(20)
@@ -246,7 +246,7 @@ async def test_a_dropped_call_runs_when_a_resumed_turn_starts_it(autojump_clock)
     async with bench([nap]) as made:
         made.start(call("a", "nap"), call("b", "nap"), parallel=1)
         await made.heard(Started, "a")
-        await made.tools.drop("s")
+        made.tools.drop("s")
         made.start(call("b", "nap"), parallel=1)
         await made.heard(Settled, "a", "b")
     assert made.outcome("b").outcome is Outcome.OK
@@ -386,7 +386,7 @@ async def test_an_unknown_id_is_no_fault(autojump_clock):
     async with bench([nap]) as made:
         made.tools.end(["nobody"])
         made.tools.detach("nobody")
-        await made.tools.drop("nobody")
+        made.tools.drop("nobody")
         assert made.tools.running("nobody") == ()
     assert made.journal.facts == []
 
