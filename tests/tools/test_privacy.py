@@ -33,3 +33,24 @@ def test_a_command_finds_no_secret_in_the_environment_of_its_parent():
         text=True,
     )
     assert shown.stdout == "hidden\n", shown.stderr
+
+
+AGAIN = """
+import ctypes, os, sys
+from kesoku_actors.tools.shell import hide_environment
+hide_environment()
+dumpable = ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)
+print(dumpable, flush=True)
+if "again" not in sys.argv:
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:], "again"])
+"""
+
+
+def test_the_program_is_not_dumpable_and_not_after_it_replaced_itself():
+    shown = subprocess.run(
+        [sys.executable, "-c", AGAIN],
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert shown.stdout == "0\n0\n", shown.stderr

@@ -72,7 +72,7 @@ def find_sandbox(*, network: bool, hidden: Sequence[Path], search_path: str) -> 
     once at start. It starts processes and waits for them.
     """
     failed: list[str] = []
-    for program in _programs(search_path):
+    for program in dict.fromkeys(_programs(search_path)):
         further = sorted(path.name for pattern in _FURTHER for path in Path("/etc").glob(pattern))
         system = system_words(dict(_links()), network=network, further=further)
         sandbox = Sandbox(program=program, network=network, system=system)
