@@ -17,7 +17,7 @@ LONGEST_S = 60.0
 ROOT = Path(__file__).parents[2]
 CONFIG = """
 [agent]
-llm = "scripted"
+llm = "{llm}"
 {agent}
 [scripted]
 scenario_path = "scenario.toml"
@@ -80,17 +80,21 @@ class Daemon:
         return self.process.wait(60)
 
 
-def write_config(folder: Path, *, durability: str = "full", agent: str = "", more: str = "") -> Path:
+def write_config(
+    folder: Path, *, llm: str = "scripted", durability: str = "full", agent: str = "", more: str = ""
+) -> Path:
     """Write the configuration of a daemon in `folder` and return its path."""
     config = folder / "config.toml"
-    config.write_text(CONFIG.format(durability=durability, agent=agent, more=more))
+    config.write_text(CONFIG.format(llm=llm, durability=durability, agent=agent, more=more))
     return config
 
 
 @contextmanager
-def daemon(folder: Path, *, durability: str = "full", agent: str = "", more: str = "") -> Iterator[Daemon]:
-    """Run a daemon on the store in `folder`, whose `scenario.toml` must stand there."""
-    config = write_config(folder, durability=durability, agent=agent, more=more)
+def daemon(
+    folder: Path, *, llm: str = "scripted", durability: str = "full", agent: str = "", more: str = ""
+) -> Iterator[Daemon]:
+    """Run a daemon on the store in `folder`; for a scripted model `scenario.toml` must stand there."""
+    config = write_config(folder, llm=llm, durability=durability, agent=agent, more=more)
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.paths.daemon", str(config)],
         stdin=subprocess.PIPE,
