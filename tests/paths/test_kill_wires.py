@@ -1,4 +1,4 @@
-"""kill -9 between the results of parallel calls, start again, go on: what is sent then is valid on both wires (P1, C3)."""
+"""kill -9 between the results of parallel calls, start again: what is sent then is valid on both wires (P1, C3)."""
 
 from __future__ import annotations
 
