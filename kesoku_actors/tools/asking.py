@@ -54,6 +54,14 @@ class Asker:
             if self._is_ours(cell, run) and not await self._act(run, tool, standing, looked):
                 return
 
+    async def settings_allow(self, run: Run) -> bool:
+        """Say yes for a call that waits although the settings, changed since, ask nobody about it. False: it does not.
+
+        Raises what the journal raises.
+        """
+        standing = await self.journal.waiting(run.call.call_id, None, None)
+        return standing.state is CallState.WAITING and await self.journal.allow(run.call.call_id)
+
     def _is_ours(self, cell: Cell[Any], run: Run) -> bool:
         return self.board.find(run.call.call_id) is run and not cell.stopping.is_set()
 

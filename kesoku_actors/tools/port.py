@@ -120,6 +120,10 @@ class Journal(Protocol):
         need not. `parts` is what a yes for the session would cover (`Approval.parts`). Safe to repeat."""
         ...
 
+    async def allow(self, call_id: str) -> bool:
+        """Let a waiting call start because the settings need no yes for it any more. False: it does not wait."""
+        ...
+
     async def expired(self, call_id: str) -> bool:
         """Settle a call that nobody answered in time. False: it does not wait any more."""
         ...

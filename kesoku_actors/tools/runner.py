@@ -339,7 +339,8 @@ class Tools:
             try:
                 if await self.journal.started(run.call.call_id):
                     return True
-                break
+                if not await self._asker.settings_allow(run):
+                    break
             except Fault:
                 faults += 1
                 await trio.sleep(delay_s)

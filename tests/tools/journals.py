@@ -103,6 +103,14 @@ class MemoryJournal:
             outcome=settled.outcome if settled else None,
         )
 
+    async def allow(self, call_id: str) -> bool:
+        await self._reach()
+        if self.states.get(call_id) is not CallState.WAITING:
+            return self._reply(False)
+        self.approved.add(call_id)
+        self.states[call_id] = CallState.COMMITTED
+        return self._reply(True)
+
     async def expired(self, call_id: str) -> bool:
         await self._reach()
         if self.states.get(call_id) is not CallState.WAITING:

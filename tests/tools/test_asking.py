@@ -140,6 +140,17 @@ async def test_a_waiting_call_is_offered_again_after_a_restart_until_its_old_exp
     assert made.outcome("a").metadata["reason"] == "expired"
 
 
+@pytest.mark.parametrize("loses_replies", [0, 2])
+async def test_a_call_that_waited_under_stricter_settings_runs_under_these(autojump_clock, loses_replies):
+    journal = MemoryJournal(
+        states={"a": CallState.WAITING}, expires={"a": trio.current_time() + 50}, loses_replies=loses_replies
+    )
+    async with asks(journal=journal, options=ToolOptions()) as made:
+        made.start(call("a", "work"))
+        await made.heard(Settled, "a")
+    assert made.outcome("a").outcome is Outcome.OK
+
+
 async def test_what_expired_while_the_program_was_away_is_settled_once(autojump_clock):
     journal = MemoryJournal(states={"a": CallState.WAITING}, expires={"a": trio.current_time() - 50})
     async with asks(journal=journal) as made:
