@@ -107,7 +107,7 @@ def plan_run(
             mask=mask_secrets(settings.secrets()),
             approval=approval_rules(settings, can_ask=can_ask),
             max_jobs=settings.tools.max_jobs,
-            tell=log.error,  # a terminal shows nothing less
+            tell=log.warning,
         ),
         resume_within_s=agent.resume_within_s,
         parallel_tools=agent.parallel_tools,

@@ -97,6 +97,7 @@ async def _interactive(
         plan,
         brain_for=brains.of,
         provider_children=(*plan.provider_children, models),
+        tool_options=evolve(plan.tool_options, tell=_tell),
         store=evolve(plan.store, refused=lambda: signals.give_up()),  # they are taken when it runs
     )
     house = build_house(plan)
@@ -137,6 +138,10 @@ def _config_option(settings: Settings) -> str:
     if settings.source in (None, data_folder() / CONFIG_NAME):
         return ""
     return f" -c {shlex.quote(str(settings.source))}"
+
+
+def _tell(line: str) -> None:
+    write_if_open(sys.stderr, f"kesoku-actors: {line}\n")
 
 
 def _say_what_is_waited_for(running: int) -> None:

@@ -37,6 +37,8 @@ class Asker:
     """Stages an outcome of a call that is not run, and lets it go."""
     advance: Callable[[], None]
     """Starts what has a slot."""
+    tell: Callable[[str], None]
+    """Told, one line each, of calls that nobody could be asked about."""
 
     async def ask(self, cell: Cell[Any], *, run: Run, tool: Tool, arguments: dict[str, Any]) -> None:
         """Bring the call to where it may start, or is settled; returns early when the program stops."""
@@ -71,7 +73,9 @@ class Asker:
             self.board.clear(run)
             self.advance()
         elif standing.state in _UNDECIDED and not self.rules.can_ask:
-            await self._settle(run, _nobody(self.rules.named(tool, run.call.channel), tool))
+            setting = self.rules.named(tool, run.call.channel)
+            self.tell(f"{tool.name} was denied: {setting} asks for a person's yes and nobody can be asked here")
+            await self._settle(run, _nobody(setting, tool))
         elif standing.state is CallState.WAITING:
             await self._wait(run, standing, looked)
             return True

@@ -41,7 +41,7 @@ class ToolOptions:
     max_jobs: int = MAX_JOBS
     """How many may run in one session (I8)."""
     tell: Callable[[str], None] = _tell_nobody
-    """Told of jobs that the program ended by itself, one line each."""
+    """Told what a person should know, one line each: of jobs that end with the program, of calls denied unasked."""
 
 
 @frozen(kw_only=True)

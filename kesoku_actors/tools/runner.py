@@ -88,6 +88,7 @@ class Tools:
             clock=self.clock,
             settle=partial(self._settle, duration_s=0.0),
             advance=self._advance,
+            tell=options.tell,
         )
         self._jobs = Jobs(
             journal=journal, board=self._board, clock=self.clock, max_jobs=options.max_jobs, tell=options.tell
