@@ -23,3 +23,8 @@ def drawn(cases: Sequence[T], count: int) -> list[T]:
     if os.environ.get("KESOKU_CASES") == "all":
         return list(cases)
     return random.Random(seed_of_today()).sample(cases, min(count, len(cases)))
+
+
+def examples(few: int, many: int = 10_000) -> int:
+    """Return how many examples a property is tried on: `few`, or `many` with `KESOKU_CASES=all`."""
+    return many if os.environ.get("KESOKU_CASES") == "all" else few

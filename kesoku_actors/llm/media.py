@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from kesoku_actors.files.kinds import TEXT
 
@@ -23,7 +23,7 @@ class Media:
 
     filename: str
     mime_type: str
-    data: bytes
+    data: bytes = field(repr=False)
 
     @cached_property
     def base64(self) -> str:

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kesoku_actors.llm.claude_body import ClaudeOptions, make_body
 from kesoku_actors.llm.claude_repair import repair
 from kesoku_actors.llm.claude_rules import broken
-from kesoku_actors.llm.port import Request
+from kesoku_actors.llm.dialects.claude import NAMES
 from kesoku_actors.llm.wellformed import well_formed
 from kesoku_actors.protocol import Message, Type
 
+from ..draws import examples
 from ..wire.claude_server import MODEL, request_problems, shape_problems, text, thinking, use
-from .histories import requests
+from .histories import Talk, crowd, drawn_from, talks
 
 LEVELS = st.sampled_from([None, "minimal", "high"])
-MODELS = st.sampled_from([MODEL, MODEL, MODEL, "claude-3-5-sonnet@20241022", "claude-opus-4-7"])
+MODELS = (MODEL, "claude-3-5-sonnet@20241022", "claude-opus-4-7")
+CITED = {"type": "char_location", "cited_text": "a", "document_index": 0, "document_title": None}
+CITED |= {"start_char_index": 0, "end_char_index": 1, "file_id": "file_1"}
 
 
-def native(rows: Sequence[Message]) -> Mapping[str, Any] | None:
+def native(rows: Sequence[Message], besides: str) -> Mapping[str, Any] | None:
     """What Claude would have said to be stored as these rows."""
     blocks: list[dict[str, Any]] = []
     for row in rows:
@@ -34,16 +38,23 @@ def native(rows: Sequence[Message]) -> Mapping[str, Any] | None:
                     thinking(row.content) if len(row.content) % 3 else {"type": "redacted_thinking", "data": "x"}
                 )
             case Type.TEXT if row.content.strip():
-                blocks.append(text(row.content))
+                blocks.append(text(row.content) | ({"citations": [CITED]} if besides == "odd" else {}))
             case Type.TOOL_CALL:
-                name, arguments = row.metadata["tool_name"], row.metadata["tool_arguments"]
+                name, arguments = NAMES.outward(row.metadata["tool_name"]), row.metadata["tool_arguments"]
                 blocks.append(
                     {"type": "tool_use", "id": row.metadata["tool_call_id"], "name": name, "input": arguments}
                 )
+    search = {"type": "server_tool_use", "id": f"srvtoolu_{rows[0].id if rows else 0}", "name": "web_search"}
+    search |= {"input": {"query": "x"}}
+    found = {"type": "web_search_tool_result", "tool_use_id": search["id"], "content": []}
+    if besides in ("tools", "half"):
+        blocks.insert(1, search)
+    if besides == "tools":
+        blocks.insert(blocks.index(search) + 1, found)
     return well_formed({"content": blocks})
 
 
-REQUESTS = requests({("claude", MODEL): native, ("claude", "claude-opus-4-7"): native})
+TALKS = talks("claude", MODELS, native)
 
 
 def refusals(body: Mapping[str, Any]) -> list[str]:
@@ -51,10 +62,11 @@ def refusals(body: Mapping[str, Any]) -> list[str]:
     return [*shape_problems(body), *request_problems(body)]
 
 
-@given(REQUESTS, MODELS, LEVELS)
-@settings(max_examples=400)
-def test_every_history_becomes_a_request_that_the_strict_server_takes(request: Request, model: str, level: Any) -> None:
-    made = make_body(request, ClaudeOptions(provider="claude", model=model, thinking_level=level))
+@given(TALKS, LEVELS)
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.too_slow])
+def test_every_history_becomes_a_request_that_the_strict_server_takes(talk: Talk, level: Any) -> None:
+    options = ClaudeOptions(provider="claude", model=talk.model, thinking_level=level)
+    made = make_body(talk.request, options, media=talk.media)
     sound = repair(made)
     assert refusals(sound.body) == []
     assert broken(sound.body) == []
@@ -62,14 +74,33 @@ def test_every_history_becomes_a_request_that_the_strict_server_takes(request: R
     assert again.body == sound.body
     assert again.repairs == ()
     assert (sound.body == made) == (not sound.repairs)
-
-
-@given(REQUESTS, MODELS, LEVELS)
-@settings(max_examples=200)
-def test_what_the_server_would_take_is_sent_unchanged(request: Request, model: str, level: Any) -> None:
-    made = make_body(request, ClaudeOptions(provider="claude", model=model, thinking_level=level))
     if not refusals(made):
-        assert repair(made).body == made
+        assert sound.body == made, "what the server would take is sent unchanged"
+
+
+def test_the_histories_hold_what_a_request_can_break_on() -> None:
+    seen: Counter[str] = Counter()
+    for talk in drawn_from(TALKS, 200):
+        body = make_body(talk.request, ClaudeOptions(provider="claude", model=talk.model), media=talk.media)
+        blocks = [block for message in body["messages"] for block in message["content"]]
+        kinds = {block["type"] for block in blocks}
+        seen.update(kinds)
+        seen["native"] += bool(talk.native_steps)
+        seen["thoughts"] += bool(kinds & {"thinking", "redacted_thinking"})
+        seen["repaired"] += bool(repair(body).repairs)
+        seen["parallel"] += any(
+            [block["type"] for block in message["content"]].count("tool_use") > 1 for message in body["messages"]
+        )
+    assert {what: seen[what] for what in ("native", "thoughts", "tool_use", "repaired") if seen[what] < 25} == {}
+    assert {what: seen[what] for what in ("parallel", "server_tool_use", "image") if seen[what] < 8} == {}
+
+
+def test_a_thousand_calls_of_one_turn_are_answered_in_order() -> None:
+    sound = repair(make_body(crowd(1000), ClaudeOptions(provider="claude", model=MODEL)))
+    assert refusals(sound.body) == []
+    _, asked, answers = sound.body["messages"]
+    assert len(asked["content"]) == 1000
+    assert [block["tool_use_id"] for block in answers["content"]] == [block["id"] for block in asked["content"]]
 
 
 BLOCKS = st.one_of(
@@ -86,6 +117,10 @@ BLOCKS = st.one_of(
             {"type": "image", "source": {"type": "base64", "media_type": "image/tiff", "data": "AA=="}},
             {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "AA=="}},
             {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
+            {"type": "web_search_tool_result", "tool_use_id": "s", "content": []},
+            {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}},
+            {"type": "container_upload", "file_id": "f"},
+            {"type": "hologram", "light": 1},
             text("marked") | {"cache_control": {"type": "ephemeral"}},
         ]
     ),
@@ -115,7 +150,7 @@ BODIES = st.fixed_dictionaries(
 
 
 @given(BODIES)
-@settings(max_examples=400)
+@settings(max_examples=examples(200))
 def test_any_body_is_mended(body: dict[str, Any]) -> None:
     before = deepcopy(body)
     sound = repair(body)

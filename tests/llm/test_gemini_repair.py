@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kesoku_actors.llm.dialects.gemini import NAMES
 from kesoku_actors.llm.gemini_body import GeminiOptions, make_body
 from kesoku_actors.llm.gemini_repair import repair
 from kesoku_actors.llm.gemini_rules import broken
-from kesoku_actors.llm.port import Request
 from kesoku_actors.llm.wellformed import well_formed
 from kesoku_actors.protocol import Message, Type
 
+from ..draws import examples
 from ..wire.gemini_server import MODEL, request_problems, shape_problems, text, thinking, use
-from .histories import requests
+from .histories import Talk, crowd, drawn_from, talks
 
-MODELS = st.sampled_from([MODEL, MODEL, "gemini-2.5-flash", "gemini-3-pro-preview", "gemini-flash-latest"])
+MODELS = (MODEL, "gemini-2.5-flash", "gemini-3-pro-preview", "gemini-flash-latest")
+CODE = {"executableCode": {"language": "PYTHON", "code": "print(6*7)"}}
+RAN = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "42"}}
 
 
-def native(rows: Sequence[Message]) -> Mapping[str, Any] | None:
+def native(rows: Sequence[Message], besides: str) -> Mapping[str, Any] | None:
     """What Gemini would have said to be stored as these rows."""
     parts: list[dict[str, Any]] = []
     for row in rows:
@@ -36,10 +39,17 @@ def native(rows: Sequence[Message]) -> Mapping[str, Any] | None:
                 name, arguments = NAMES.outward(row.metadata["tool_name"]), row.metadata["tool_arguments"]
                 signature = None if any("functionCall" in part for part in parts) else "c2lnbmVk"
                 parts.append(use(name, signature, row.metadata["tool_call_id"], **arguments))
+    match besides:
+        case "tools":
+            parts[1:1] = [CODE, RAN, {"inlineData": {"mimeType": "image/png", "data": "AA=="}}]
+        case "half":
+            parts[1:1] = [CODE | {"thoughtSignature": "c2ln"}]
+        case "odd":
+            parts[1:1] = [{"hologram": {}}, text("", thoughtSignature="c2ln"), {"text": "x", "videoMetadata": {}}]
     return well_formed({"role": "model", "parts": parts})
 
 
-REQUESTS = requests({("gemini", MODEL): native, ("gemini", "gemini-2.5-flash"): native})
+TALKS = talks("gemini", MODELS, native)
 
 
 def refusals(body: Mapping[str, Any], model: str) -> list[str]:
@@ -47,10 +57,11 @@ def refusals(body: Mapping[str, Any], model: str) -> list[str]:
     return [*shape_problems(body), *request_problems(body, model=model)]
 
 
-@given(REQUESTS, MODELS)
-@settings(max_examples=400)
-def test_every_history_becomes_a_request_that_the_strict_server_takes(request: Request, model: str) -> None:
-    made = make_body(request, GeminiOptions(provider="gemini", model=model))
+@given(TALKS)
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.too_slow])
+def test_every_history_becomes_a_request_that_the_strict_server_takes(talk: Talk) -> None:
+    model = talk.model
+    made = make_body(talk.request, GeminiOptions(provider="gemini", model=model), media=talk.media)
     sound = repair(made, model=model)
     assert refusals(sound.body, model) == []
     assert broken(sound.body, model=model) == []
@@ -58,14 +69,28 @@ def test_every_history_becomes_a_request_that_the_strict_server_takes(request: R
     assert again.body == sound.body
     assert again.repairs == ()
     assert (sound.body == made) == (not sound.repairs)
-
-
-@given(REQUESTS, MODELS)
-@settings(max_examples=200)
-def test_what_the_server_would_take_is_sent_unchanged(request: Request, model: str) -> None:
-    made = make_body(request, GeminiOptions(provider="gemini", model=model))
     if not refusals(made, model):
-        assert repair(made, model=model).body == made
+        assert sound.body == made, "what the server would take is sent unchanged"
+
+
+def test_the_histories_hold_what_a_request_can_break_on() -> None:
+    seen: Counter[str] = Counter()
+    for talk in drawn_from(TALKS, 200):
+        body = make_body(talk.request, GeminiOptions(provider="gemini", model=talk.model), media=talk.media)
+        seen.update({key for one in body["contents"] for part in one["parts"] for key in part})
+        seen["native"] += bool(talk.native_steps)
+        seen["repaired"] += bool(repair(body, model=talk.model).repairs)
+        seen["parallel"] += any(sum("functionCall" in part for part in one["parts"]) > 1 for one in body["contents"])
+    wanted = ("native", "thought", "thoughtSignature", "functionCall", "repaired")
+    assert {what: seen[what] for what in wanted if seen[what] < 25} == {}
+    assert {what: seen[what] for what in ("parallel", "executableCode", "inlineData") if seen[what] < 8} == {}
+
+
+def test_a_thousand_calls_of_one_turn_are_answered_in_order() -> None:
+    sound = repair(make_body(crowd(1000), GeminiOptions(provider="gemini", model=MODEL)), model=MODEL)
+    assert refusals(sound.body, MODEL) == []
+    _, asked, answers = sound.body["contents"]
+    assert len(asked["parts"]) == len(answers["parts"]) == 1000
 
 
 PARTS = st.one_of(
@@ -81,6 +106,11 @@ PARTS = st.one_of(
             {},
             {"inlineData": {"mimeType": "image/png", "data": "AA=="}},
             {"inlineData": {"mimeType": "image/tiff", "data": "AA=="}},
+            {"fileData": {"fileUri": "https://example.com/a", "mimeType": "image/png"}},
+            CODE,
+            RAN,
+            {"hologram": 1},
+            text("x") | {"hologram": 1},
             text("two") | use("date"),
         ]
     ),
@@ -105,8 +135,8 @@ BODIES = st.fixed_dictionaries(
 )
 
 
-@given(BODIES, MODELS)
-@settings(max_examples=400)
+@given(BODIES, st.sampled_from(MODELS))
+@settings(max_examples=examples(200))
 def test_any_body_is_mended(body: dict[str, Any], model: str) -> None:
     before = deepcopy(body)
     sound = repair(body, model=model)

@@ -244,15 +244,17 @@ def _against_fields(value: Any, wanted: Any, at: str) -> Iterator[str]:
 
 
 def _against_union(value: Any, arguments: Sequence[Any], at: str) -> Iterator[str]:
-    tried = [(member, list(_against(value, member, at))) for member in arguments]
-    if any(not problems for _, problems in tried):
-        return
-    for member, problems in tried:
-        kinds = get_args(_unwrapped(_hints(member).get("type"))) if is_typeddict(member) else ()
-        if isinstance(value, Mapping) and value.get("type") in kinds:
-            yield from problems
+    for member in arguments:
+        if is_typeddict(member) and isinstance(value, Mapping) and value.get("type") in _kinds(member):
+            yield from _against(value, member, at)
             return
-    yield min((problems for _, problems in tried), key=len)[0]
+    tried = [list(_against(value, member, at)) for member in arguments]
+    yield from min(tried, key=len)
+
+
+@cache
+def _kinds(type: Any) -> tuple[Any, ...]:
+    return get_args(_unwrapped(_hints(type).get("type")))
 
 
 def _unwrapped(hint: Any) -> Any:

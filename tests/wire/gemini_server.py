@@ -157,6 +157,7 @@ _ROLES: Final = {
     "model": frozenset({"text", "functionCall", "inlineData", "fileData"})
     | {"executableCode", "codeExecutionResult", "toolCall", "toolResponse"},
 }
+_TYPES: Final = re.compile(r"image/(?:png|jpeg|webp|heic|heif)\Z|application/pdf\Z|text/|audio/|video/")
 _THINGS: Final = _ROLES["user"] | _ROLES["model"]
 
 
@@ -176,6 +177,8 @@ def _part_problems(contents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                 yield f"contents[{index}]: a {things} in a content of role {before}"
             elif part.get("text", "x") == "" and "thoughtSignature" not in part:
                 yield f"contents[{index}].parts: Unable to submit request because it must have a text parameter"
+            if not _TYPES.match((part.get("inlineData") or {}).get("mimeType", "text/plain")):
+                yield f"contents[{index}]: Unsupported MIME type: {part['inlineData']['mimeType']}"
             for key in things & {"functionCall", "functionResponse"}:
                 if not _NAME.match(part[key]["name"]):
                     yield f"contents[{index}]: Invalid function name: {part[key]['name']!r}"
