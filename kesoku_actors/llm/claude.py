@@ -28,6 +28,7 @@ from kesoku_actors.llm.media import MediaByRow
 from kesoku_actors.llm.media_files import MediaFiles
 from kesoku_actors.llm.media_rules import CLAUDE
 from kesoku_actors.llm.port import Emit, Limits, Piece, Reply, Request
+from kesoku_actors.llm.sdk_import import undisturbed
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import DeltaKind
 
@@ -123,6 +124,7 @@ class ClaudeModel:
             return self._client
 
     def _open(self) -> ClaudeClient:
-        from kesoku_actors.llm.claude_sdk import open_client
+        with undisturbed():
+            from kesoku_actors.llm.claude_sdk import open_client
 
-        return open_client(self.access, self.source, self.wall, model=self.model)
+            return open_client(self.access, self.source, self.wall, model=self.model)

@@ -29,6 +29,7 @@ from kesoku_actors.llm.media import MediaByRow
 from kesoku_actors.llm.media_files import MediaFiles
 from kesoku_actors.llm.media_rules import GEMINI
 from kesoku_actors.llm.port import Emit, Limits, Piece, Reply, Request
+from kesoku_actors.llm.sdk_import import undisturbed
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import DeltaKind
 
@@ -131,13 +132,14 @@ class GeminiModel:
             return self._client
 
     def _open(self, access: GeminiAccess) -> GeminiClient:
+        _warm()
         from kesoku_actors.llm.gemini_sdk import open_client
 
-        _warm()
         return open_client(access, self.source, self.wall, self._token)
 
 
 def _warm() -> None:
-    from kesoku_actors.llm.gemini_sdk import warm
+    with undisturbed():
+        from kesoku_actors.llm.gemini_sdk import warm
 
-    warm()
+        warm()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -38,3 +39,61 @@ def test_help_and_version_import_nothing_heavy(option):
     assert "kesoku_actors" in imported
     assert imported & HEAVY == set()
     assert done.stdout.strip()
+
+
+SDKS = {"google", "anthropic"}
+CHAT = '[agent]\nllm = "scripted"\nfailover = ["claude", "gemini"]\n[claude]\napi_key = "k"\n[gemini]\napi_key = "k"\n'
+IMPORTING = """
+import json, sys, threading, time
+
+seen = {}
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("anthropic", "google"):
+            seen.setdefault(threading.current_thread() is threading.main_thread(), name)
+
+sys.meta_path.insert(0, Finder())
+import trio
+from kesoku_actors.llm.classify import Source
+from kesoku_actors.llm.NAME import KINDAccess, KINDModel
+from kesoku_actors.log import Logger
+
+log = Logger(sink=lambda entry: None, wall=time.time)
+model = KINDModel(
+    source=Source(provider="NAME"), model="NAME-3", access=KINDAccess(api_key="k"), log=log, wall=time.time
+)
+
+async def main():
+    assert not seen, seen
+    await model.warm()
+    await model.aclose()
+
+trio.run(main)
+print(json.dumps(sorted(seen)))
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments", [("chat", "hello"), ("chat", "-l"), ("history", "list"), ("check",), ("tools", "list")]
+)
+def test_no_command_imports_a_sdk_that_it_does_not_ask(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """Nor does one that might fail over to it."""
+    (tmp_path / "config.toml").write_text(CHAT)
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "kesoku_actors", *arguments, "-c", str(tmp_path / "config.toml")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    imported = {line.rpartition("|")[2].strip().split(".")[0] for line in done.stderr.splitlines() if "|" in line}
+    assert "kesoku_actors" in imported
+    assert imported & SDKS == set()
+
+
+@pytest.mark.parametrize(("name", "kind"), [("claude", "Claude"), ("gemini", "Gemini")])
+def test_a_sdk_is_imported_off_the_thread_of_the_event_loop(name: str, kind: str) -> None:
+    source = IMPORTING.replace("KIND", kind).replace("NAME", name)
+    done = subprocess.run([sys.executable, "-c", source], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[false]\n", "only by other threads than the main one"

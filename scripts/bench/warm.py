@@ -1,0 +1,87 @@
+"""Issue 5: how long the event loop stands still while a provider's SDK is imported and warmed in its thread.
+
+A task on the loop asks to be woken every two milliseconds; how late it is then is how long everybody waits. The floor
+is the bound itself, 50 ms; each round is a process of its own, because a module is imported once. Wall time: what else
+runs on the machine counts too. Run `python -m scripts.bench.warm` in the root of the repository.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from time import perf_counter, time
+from typing import Final
+
+import trio
+
+from kesoku_actors.llm.classify import Source
+from kesoku_actors.llm.claude import ClaudeAccess, ClaudeModel
+from kesoku_actors.llm.gemini import GeminiAccess, GeminiModel
+from kesoku_actors.log import Logger
+from scripts.bench.children import run_child
+from scripts.bench.report import Row, row, show
+
+ROUNDS: Final = 5
+BOUND_S: Final = 0.05
+_EVERY_S: Final = 0.002
+NAMES: Final = ("claude", "gemini")
+
+
+def stall(name: str) -> None:
+    """Warm a provider and say how long the loop stood still at most, in seconds."""
+    print(json.dumps(trio.run(_stall, name)))
+
+
+async def _stall(name: str) -> float:
+    log, source = Logger(sink=lambda _entry: None, wall=time), Source(provider=name)
+    model: ClaudeModel | GeminiModel
+    if name == "claude":
+        model = ClaudeModel(
+            source=source, model="claude-haiku-4-5", access=ClaudeAccess(api_key="k"), log=log, wall=time
+        )
+    else:
+        model = GeminiModel(source=source, model="gemini-3-flash", access=GeminiAccess(api_key="k"), log=log, wall=time)
+    longest = 0.0
+
+    async def probe() -> None:
+        nonlocal longest
+        while True:
+            asked_at = perf_counter()
+            await trio.sleep(_EVERY_S)
+            longest = max(longest, perf_counter() - asked_at - _EVERY_S)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(probe)
+        await trio.sleep(10 * _EVERY_S)
+        longest = 0.0
+        await model.warm()
+        await trio.sleep(10 * _EVERY_S)
+        nursery.cancel_scope.cancel()
+    await model.aclose()
+    return longest
+
+
+def rows() -> list[Row]:
+    """Measure both providers; takes about half a minute."""
+    return [
+        row(
+            24,
+            f"loop stall while {name} warms / 50 ms",
+            limit=1.0,
+            ours=[
+                float(run_child("-c", f"from scripts.bench.warm import stall; stall({name!r})").said)
+                for _ in range(ROUNDS)
+            ],
+            floor=[BOUND_S] * ROUNDS,
+        )
+        for name in NAMES
+    ]
+
+
+def main() -> int:
+    """Print the rows; 0 when every goal is reached."""
+    return 0 if show(rows()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
