@@ -12,9 +12,21 @@ from trio.testing import MockClock
 
 from kesoku_actors.actors import ChildSpec, SupervisorSpec, run_system
 from kesoku_actors.gateway import Announcements, Broadcaster, Hint, Latches, Subscriptions
-from kesoku_actors.protocol import Activity, ActivityChanged, BusyMode, Changed, Stop, Waiting
+from kesoku_actors.gateway.filters import Filter
+from kesoku_actors.gateway.subscriptions import Listening
+from kesoku_actors.protocol import (
+    Activity,
+    ActivityChanged,
+    ApprovalChanged,
+    BusyMode,
+    CallState,
+    Changed,
+    Event,
+    Stop,
+    Waiting,
+)
 from kesoku_actors.session import remit_of
-from kesoku_actors.store import Durability, StoreOptions
+from kesoku_actors.store import Durability, Publication, StoreOptions
 from tests.paths.house import Home, at_home
 
 
@@ -42,8 +54,11 @@ class Heard:
     def mode_set(self, mode: BusyMode) -> None:
         self.modes.append(mode)
 
+    looks: int = 0
+    """How often it was told that a person may have answered."""
+
     def approvals_changed(self) -> None:
-        """Nothing waits for approval here."""
+        self.looks += 1
 
 
 @asynccontextmanager
@@ -99,6 +114,44 @@ async def test_a_publication_that_was_never_handed_over_shows_as_a_gap(
             announcements.publish(await home.gateway.reader.changes(base, 10))
             await trio.testing.wait_all_tasks_blocked()
             assert latch.messages == [first.id, second.id]
+
+
+async def test_who_has_a_waiting_call_in_hand_looks_when_it_is_answered_and_after_a_loss(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with at_home(tmp_path, channels=remit_of(())) as home:
+        session_id = (await home.say("before")).session_id
+        async with narrow(home, session_id, most=1) as (announcements, broadcaster, latch):
+            head = await home.gateway.reader.head()
+            told: list[Event] = []
+
+            async def listen(*, task_status: trio.TaskStatus[None]) -> None:
+                subscription = broadcaster.subscriptions.add(
+                    Filter(session_id=session_id), label="t", after=None, capacity=9
+                )
+                listening = Listening(broadcaster.subscriptions, subscription, home.gateway.reader, home.gateway.log)
+                async with aclosing(listening) as events:
+                    task_status.started()
+                    async for event in events:
+                        told.append(event)
+
+            async with trio.open_nursery() as nursery:
+                await nursery.start(listen)
+                for state in (CallState.WAITING, CallState.COMMITTED):
+                    changed = ("call", session_id, state)
+                    announcements.publish(Publication(base=head, rev=head, changed=(), approvals=(changed,)))
+                    await trio.testing.wait_all_tasks_blocked()
+                assert [(event.call_id, event.state) for event in told if isinstance(event, ApprovalChanged)] == [
+                    ("call", CallState.WAITING),
+                    ("call", CallState.COMMITTED),
+                ]
+                assert latch.looks == 1, "that it waits is no answer"
+                for _ in range(3):
+                    announcements.publish(Publication(base=head, rev=head, changed=(), approvals=(changed,)))
+                assert announcements.lost
+                await trio.testing.wait_all_tasks_blocked()
+                assert latch.looks > 1
+                nursery.cancel_scope.cancel()
 
 
 async def test_a_stop_without_a_worker_and_a_clear_are_called_out(tmp_path: Path, autojump_clock: MockClock) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import trio
+from trio.testing import MockClock
+
 from kesoku_actors.session import vocabulary as v
 from kesoku_actors.session.inlet import Inlet
 
@@ -23,3 +26,34 @@ async def test_words_of_two_answers_and_what_came_between_them_stay_apart_and_in
     inlet.stream(4, "c")
     heard = [await inlet.next() for _ in range(4)]
     assert heard == [v.ModelDelta(3, "a"), v.ModelDelta(4, "b"), v.ShutdownRequested(), v.ModelDelta(4, "c")]
+
+
+async def test_the_clock_of_a_turn_stands_still_while_it_is_held(autojump_clock: MockClock) -> None:
+    inlet, spent = Inlet(), v.BudgetSpent("m1")
+    inlet.set_budget(60.0, spent)
+    await trio.sleep(20)
+    inlet.hold_budget()
+    inlet.hold_budget()
+    with trio.move_on_after(10_000) as waited:
+        await inlet.next()
+    assert waited.cancelled_caught
+    inlet.resume_budget()
+    began = trio.current_time()
+    assert await inlet.next() == spent
+    assert trio.current_time() - began == 40
+
+
+async def test_a_turn_without_a_clock_is_held_in_vain(autojump_clock: MockClock) -> None:
+    inlet = Inlet()
+    inlet.hold_budget()
+    inlet.resume_budget()
+    assert inlet.budget is None
+
+
+async def test_a_new_turn_has_a_clock_of_its_own(autojump_clock: MockClock) -> None:
+    inlet = Inlet()
+    inlet.set_budget(60.0, v.BudgetSpent("m1"))
+    inlet.hold_budget()
+    inlet.set_budget(30.0, v.BudgetSpent("m2"))
+    inlet.resume_budget()
+    assert await inlet.next() == v.BudgetSpent("m2")
