@@ -13,9 +13,14 @@ _VERSION = ("--version", "-V")
 def main() -> int:
     """Run the command line of this process and return its exit code."""
     try:
-        return _answer()
+        code = _answer()
     except KeyboardInterrupt:  # while the first modules are imported; `run` deals with every later one
-        return 130
+        code = 130
+    if (signals := sys.modules.get("signal")) is not None:
+        # What is left to do is to go. Python gives signals their default back on its way out, and whoever presses
+        # Ctrl-C once more would see a death by signal in place of this code.
+        signals.signal(signals.SIGINT, signals.SIG_IGN)
+    return code
 
 
 def _answer() -> int:
