@@ -108,9 +108,8 @@ class GeminiClient:
         number = str(next(self.numbers))
         ear = self.ears.by_number[number] = _Ear(sent, heard)
         try:
-            contents = [types.Content.model_validate(content) for content in body["contents"]]
             chunks = await self.sdk.aio.models.generate_content_stream(
-                model=model, contents=list(contents), config=_config(body, number)
+                model=model, contents=list(body["contents"]), config=_config(body, number)
             )
             async with unwinding(chunks) as whole:
                 yield _as_data(whole)
