@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from kesoku_actors.app.settings import Settings
 from kesoku_actors.app.settings_decode import Problem
 from kesoku_actors.app.settings_lines import KeyPath
 from kesoku_actors.clock import World, real_world
-from kesoku_actors.errors import UsageError
+from kesoku_actors.errors import ConfigError, UsageError
 from kesoku_actors.llm.classify import Source
 from kesoku_actors.llm.port import Provider
 from kesoku_actors.llm.registry import AUTO, LOCAL, ProviderFactory, ProviderRegistry
@@ -91,6 +91,22 @@ def model_problems(settings: Settings) -> Iterator[Problem]:
     for path, name in _further_names(settings):
         if name not in factories:
             yield Problem(path, f"there is no model {name!r}; present: {', '.join(factories)}")
+    if settings.agent.max_turn_cost is not None or settings.agent.max_cost_per_day is not None:
+        yield from _without_price(settings, factories)
+
+
+def _without_price(settings: Settings, factories: Mapping[str, ProviderFactory]) -> Iterator[Problem]:
+    """Yield the models that may answer and have no price, where a bound in money is set (B4)."""
+    from kesoku_actors.app.money import check_price  # the store and all comes along
+
+    for name in dict.fromkeys((settings.agent.llm, *settings.agent.failover)):
+        factory = factories.get(name)
+        if factory is None or name == LOCAL or factory.missing() is not None:
+            continue
+        try:
+            check_price(settings, factory.make())
+        except ConfigError as error:
+            yield Problem(("agent",), str(error).removeprefix("agent."))
 
 
 def _further_names(settings: Settings) -> Iterator[tuple[KeyPath, str]]:

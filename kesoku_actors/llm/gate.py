@@ -122,7 +122,7 @@ class _Desk:
         """Return what is told to those who have another model to ask."""
         failures = self.breaker.failures
         said = f"{name}: it failed {failures} times in a row; it is asked again in {for_s:.0f} s at the soonest"
-        return ProviderError(said, remedy=Remedy.FAIL_OVER, kind="down")
+        return ProviderError(said, remedy=Remedy.FAIL_OVER, kind="down", retry_after_s=for_s)
 
     def send_on(self, name: str, now: float) -> None:
         """Let those leave who have another model to ask, if the server is down."""
@@ -186,6 +186,12 @@ class ProviderGate:
                 self._hint()
             else:
                 self._desk.settle(trio.current_time())
+
+    def trouble(self) -> ProviderError | None:
+        """Return why an inference would wait now, and for how long at least (`retry_after_s`); none when it would not
+        for a server that is down."""
+        for_s = self._desk.down_for(trio.current_time())
+        return None if for_s is None else self._desk.down(self.name, for_s)
 
     def statistics(self) -> GateStatistics:
         """Return a reading."""

@@ -86,6 +86,9 @@ class StepContent:
     message_ids: tuple[str, ...]
 
 
+Sent = Callable[[Mapping[str, Any]], None]
+
+
 def unheard(_body: Mapping[str, Any]) -> None:
     """Hear of a request and do nothing."""
 
@@ -108,7 +111,7 @@ class Request:
     purpose: Purpose = Purpose.ANSWER
     workspace: Path | None = None
     """The session's folder: the paths of attachments in `history` lead from there."""
-    sent: Callable[[Mapping[str, Any]], None] = field(default=unheard, eq=False, repr=False)
+    sent: Sent = field(default=unheard, eq=False, repr=False)
     """Called once per try, just before the send, with the JSON body exactly as it goes on the wire (P4).
 
     Neither headers nor keys are in it. Whoever hears it may read it later; nobody changes it any more.

@@ -1,10 +1,11 @@
-"""What an inference costs, by what the settings say of a model's prices. Pure.
+"""What inferences cost, by what the settings say of a model's prices, and how tokens and money are told. Pure.
 
 Cached tokens are part of the input and thinking is part of the output, as `Usage` counts them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from attrs import frozen
@@ -40,3 +41,24 @@ def dollars(amount: float) -> str:
     """Return an amount as people read it, with as many places as it needs: `$1.20`, `$0.0004`."""
     text = f"{amount:.6f}".rstrip("0")
     return f"${text.ljust(text.index('.') + 3, '0')}"
+
+
+def total(usages: Iterable[Usage]) -> Usage:
+    """Return what several inferences used, as far as that is known."""
+    known = list(usages)
+    costs = [usage.cost for usage in known if usage.cost is not None]
+    return Usage(
+        input=sum(usage.input or 0 for usage in known),
+        cached=sum(usage.cached or 0 for usage in known),
+        output=sum(usage.output or 0 for usage in known),
+        thinking=sum(usage.thinking or 0 for usage in known),
+        cost=sum(costs) if costs else None,
+    )
+
+
+def spelled(usage: Usage) -> str:
+    """Return tokens and cost in words."""
+    cached = f" ({usage.cached} cached)" if usage.cached else ""
+    thinking = f" ({usage.thinking} thinking)" if usage.thinking else ""
+    cost = "" if usage.cost is None else f" · {dollars(usage.cost)}"
+    return f"tokens {usage.input or 0} in{cached}, {usage.output or 0} out{thinking}{cost}"

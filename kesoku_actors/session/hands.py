@@ -6,9 +6,10 @@ an event in its inlet.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import trio
 from attrs import asdict, define, evolve, field, frozen
@@ -16,7 +17,7 @@ from attrs import asdict, define, evolve, field, frozen
 from kesoku_actors.clock import World
 from kesoku_actors.gateway import Gateway
 from kesoku_actors.llm.gate import Patience, infer_once
-from kesoku_actors.llm.port import Piece, ProviderError, Reply, Request
+from kesoku_actors.llm.port import Piece, ProviderError, Reply, Request, Sent
 from kesoku_actors.llm.wellformed import whole_reply, whole_text
 from kesoku_actors.log import Logger
 from kesoku_actors.prompt import PromptContext, PromptLayers, place_in
@@ -243,6 +244,9 @@ class Hands:
         )
         if parts.turn_log is not None:
             request = evolve(request, sent=notes.sent)
+        if effect.is_last and (trouble := brain.gate.trouble()) is not None:
+            self._show(Activity.RETRYING, effect.root_id, whole_text(str(trouble)), trouble.retry_after_s)
+            request = evolve(request, sent=self._goes_on(effect, request.sent))
         end: Reply | ProviderError | None = None
         event: v.Event = v.ModelAborted(effect.ticket, name, model, 0.0)
         scope = self.inferences[effect.ticket]
@@ -275,6 +279,15 @@ class Hands:
         if parts.turn_log is not None:
             parts.turn_log.record(notes.ended(request, end))
         self.inlet.put(event)
+
+    def _goes_on(self, effect: v.CallModel, sent: Sent) -> Sent:
+        """Show that a model is waited for no more when the request is sent."""
+
+        def hear(body: Mapping[str, Any]) -> None:
+            self._show(Activity.THINKING, effect.root_id)
+            sent(body)
+
+        return hear
 
     async def _commit(self, effect: v.SendCommit) -> None:
         send = partial(self.parts.gateway.store.commit, effect.commit)

@@ -144,6 +144,9 @@ def test_a_bound_in_money_without_a_price_is_refused_and_one_that_is_reached_end
     )
     text = '[agent]\nllm = "scripted"\nmax_cost_per_day = 0.03\n[scripted]\nscenario_path = "scenario.toml"\n'
     config.write_text(text)
+    code, _, errors = shell("$K check -c config.toml")
+    assert code == 78
+    assert "agent: max_cost_per_day is set and the price of 'scenario' (scripted) is not" in errors
     code, _, errors = shell("$K chat -c config.toml hello")
     assert code == 78
     assert "the price of 'scenario' (scripted) is not; say what it costs: [prices.\"scenario\"]" in errors

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import trio
+import trio.testing
 from trio.testing import MockClock
 
 from kesoku_actors.llm.breaker import Policy
 from kesoku_actors.llm.gate import ProviderGate
 from kesoku_actors.llm.scripted import Call, Fail, Inference, Rule, Say, Scenario, ScriptedModel
-from kesoku_actors.protocol import Activity, ActivityChanged, Message, Reason, Role, Status
+from kesoku_actors.protocol import Activity, ActivityChanged, Event, Message, Reason, Role, Status
 from kesoku_actors.session import Brain
 from tests.paths.house import Home, at_home, texts
 
@@ -96,6 +97,30 @@ async def test_a_model_that_is_down_is_left_alone_until_its_probe_is_due(
         assert (await home.ended(again)).status is Status.PROCESSED
         assert asked(one, two) == [6, 2], "its breaker is open"
         assert "failed 6 times in a row" in (await notices(home, again))[0]
+
+
+async def test_a_wait_for_the_only_model_is_shown_until_it_is_asked_again(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    rules = (Rule(when_said="first", moves=(Fail(kind="overloaded"),)), Rule(when_said="", moves=(Say(text="Hi."),)))
+    model = ScriptedModel(Scenario(rules=rules), name="one")
+    only = Brain(provider=model, gate=ProviderGate("one", Policy(failures=6, probe_every_s=30.0)))
+    async with at_home(tmp_path, **line(only)) as home:
+        await home.ended(await home.say("first"))
+        seen: list[ActivityChanged] = []
+
+        def note(event: Event) -> bool:
+            seen.extend([event] if isinstance(event, ActivityChanged) else [])
+            return isinstance(event, ActivityChanged) and event.activity is Activity.IDLE
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(home.hint, note)
+            await trio.testing.wait_all_tasks_blocked()
+            assert (await home.ended(await home.say("second"))).status is Status.PROCESSED
+        shown = [each.activity for each in seen]
+        assert shown == [Activity.THINKING, Activity.RETRYING, Activity.THINKING, Activity.IDLE]
+        assert "one: it failed 6 times in a row" in seen[1].detail
+        assert seen[1].for_s == 30.0
 
 
 async def test_when_no_model_can_answer_the_turn_ends_naming_each(tmp_path: Path, autojump_clock: MockClock) -> None:

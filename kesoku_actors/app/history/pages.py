@@ -15,7 +15,7 @@ from typing import Final
 from attrs import frozen
 
 from kesoku_actors.adapters.terminal.harmless import harmless, one_line
-from kesoku_actors.llm.prices import dollars
+from kesoku_actors.llm.prices import spelled, total
 from kesoku_actors.protocol import Message, Outcome, Role, SessionInfo, Status, Step, StepState, StoredStep, Type, Usage
 from kesoku_actors.protocol.summaries import Summary
 
@@ -80,7 +80,7 @@ def heading(session: SessionInfo, turns: int, usage: Usage) -> Iterator[Line]:
         f" · last {_when(session.last_activity)}",
         Style.DIM,
     )
-    yield Line(f"{turns} turn{'' if turns == 1 else 's'} · {_used(usage)}", Style.DIM)
+    yield Line(f"{turns} turn{'' if turns == 1 else 's'} · {spelled(usage)}", Style.DIM)
 
 
 def turn_lines(turn: Turn) -> Iterator[Line]:
@@ -92,7 +92,7 @@ def turn_lines(turn: Turn) -> Iterator[Line]:
     yield Line(f"turn {turn.number} · {_when(root.timestamp)} · {state}", Style.BAD if bad else Style.HEAD)
     if turn.steps:
         inferences = f"{len(turn.steps)} inference{'' if len(turn.steps) == 1 else 's'}"
-        yield Line(f"  {inferences} · {_used(_together(step.step.usage for step in turn.steps))}", Style.DIM)
+        yield Line(f"  {inferences} · {spelled(total(step.step.usage for step in turn.steps))}", Style.DIM)
     after = _failed_after(turn)
     for message in turn.messages:
         yield from _message_lines(message)
@@ -164,28 +164,6 @@ def _message_lines(message: Message) -> Iterator[Line]:
         case Type.TEXT:
             yield Line(f"{_who(message)}:{_state(message)}", Style.WHO)
             yield from _text(message.content, "  ")
-
-
-def _together(usages: Iterable[Usage]) -> Usage:
-    """Return what several inferences used."""
-    total = Usage()
-    for usage in usages:
-        total = Usage(
-            input=(total.input or 0) + (usage.input or 0),
-            cached=(total.cached or 0) + (usage.cached or 0),
-            output=(total.output or 0) + (usage.output or 0),
-            thinking=(total.thinking or 0) + (usage.thinking or 0),
-            cost=total.cost if usage.cost is None else (total.cost or 0.0) + usage.cost,
-        )
-    return total
-
-
-def _used(usage: Usage) -> str:
-    """Return tokens and cost in words."""
-    cached = f" ({usage.cached} cached)" if usage.cached else ""
-    thinking = f" ({usage.thinking} thinking)" if usage.thinking else ""
-    cost = "" if usage.cost is None else f" · {dollars(usage.cost)}"
-    return f"tokens {usage.input or 0} in{cached}, {usage.output or 0} out{thinking}{cost}"
 
 
 def _who(message: Message) -> str:

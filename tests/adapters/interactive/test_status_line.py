@@ -25,6 +25,7 @@ BUSY = Facts(activity=Activity.TOOLS, for_s=12.0, model="a-model", mode="interru
         waiting=st.integers(0, 100),
         notice=st.sampled_from(["", "Ctrl-C again leaves"]),
         left_s=st.floats(0, 1e6),
+        cost=st.none() | st.floats(0, 1e3),
         detail=st.text(max_size=100),
     ),
     st.integers(10, 200),
@@ -40,6 +41,7 @@ def test_with_room_it_tells_everything() -> None:
     line = plain(status_line(BUSY, 100))
     assert line.split(" · ")[1:] == ["^C stops", "2 waiting", "a-model", "interrupt", "ctx 12.3K", "^T thoughts"]
     assert line.split(" · ")[0].endswith("tools 12 s")
+    assert plain(status_line(evolve(BUSY, cost=0.0123), 120)).split(" · ")[6] == "$0.0123"
     assert "^C forces" in status_line(evolve(BUSY, activity=Activity.STOPPING), 80)
     assert "^T folds thoughts" in status_line(evolve(BUSY, is_folded=False), 100)
 

@@ -39,6 +39,7 @@ from kesoku_actors.adapters.terminal.view import Leaf
 from kesoku_actors.clock import World
 from kesoku_actors.errors import UsageError
 from kesoku_actors.gateway import Gateway
+from kesoku_actors.llm.prices import spelled, total
 from kesoku_actors.protocol import (
     LEAVES,
     ActivityChanged,
@@ -169,7 +170,7 @@ class Conversation:
             return NothingToStop()
         reply = await self.gateway.clear(self.session_id)
         self.session_id = None
-        self._tell(context_tokens=None)
+        self._tell(context_tokens=None, cost=None)
         return self._stopping.asked(reply)
 
     async def compact(self) -> Lines:
@@ -195,6 +196,8 @@ class Conversation:
             f"context   {context}",
         ]
         if self.session_id is not None:
+            usage = await self.gateway.reader.usage((self.session_id,))
+            lines += [f"used      {spelled(each)}" for each in usage.values()]
             waiting = await self.gateway.reader.waiting(self.session_id)
             lines += [f"waiting   {len(waiting)} message{'' if len(waiting) == 1 else 's'}"] if waiting else []
         return tuple(lines)
@@ -277,6 +280,7 @@ class Conversation:
             model=self.desk.model_of(self.channel).model,
             mode=(await self.mode()).value,
             context_tokens=None,
+            cost=None,
         )
         if self.session_id is not None:
             await self._recall(self.session_id)
@@ -362,7 +366,8 @@ class Conversation:
         """Show what the last inference that said so had to read."""
         history = await self.gateway.history(session_id)
         counts = (stored.step.usage.input for stored in reversed(history.steps))
-        self._tell(context_tokens=next((count for count in counts if count is not None), None))
+        cost = total(stored.step.usage for stored in history.steps).cost
+        self._tell(context_tokens=next((count for count in counts if count is not None), None), cost=cost)
 
     async def _open_sessions(self) -> list[SessionInfo]:
         found = await self.gateway.sessions(LISTED, self.channel.chatbot_id)

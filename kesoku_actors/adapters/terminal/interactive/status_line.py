@@ -10,6 +10,7 @@ from attrs import frozen
 from rich.cells import cell_len, set_cell_size
 
 from kesoku_actors.adapters.terminal.harmless import one_line
+from kesoku_actors.llm.prices import dollars
 from kesoku_actors.protocol import Activity
 
 _FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -52,6 +53,8 @@ class Facts:
     model: str = ""
     mode: str = ""
     context_tokens: int | None = None
+    cost: float | None = None
+    """Of the session, US dollars; none where no price is known."""
     waiting: int = 0
     """Messages of people not taken yet."""
     is_folded: bool = True
@@ -78,6 +81,7 @@ def status_line(facts: Facts, columns: int) -> str:
         (4, one_line(facts.model)),
         (2, facts.mode),
         (3, context),
+        (3, "" if facts.cost is None else dollars(facts.cost)),
         (5, f"^T {'thoughts' if facts.is_folded else 'folds thoughts'}"),
         (1, "" if is_busy else _OFFERS[facts.activity]),
     ]
