@@ -25,6 +25,7 @@ class Agent:
     max_turn_seconds: Seconds = 900.0
     """Not counting waits for a person (B4)."""
     max_turn_tokens: Count | None = None
+    """What may go into and come out of the models in one turn (B4)."""
     max_turn_cost: Money | None = None
     """US dollars; needs `[prices]` of the model."""
     max_cost_per_day: Money | None = None
