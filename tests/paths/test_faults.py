@@ -251,18 +251,19 @@ def test_r20_a_program_whose_store_crashes_again_and_again_exits_with_a_failure(
     assert "ready" not in ended.stdout
 
 
-def lived(folder: Path, store: StoreOptions) -> None:
+def lived(folder: Path, store: StoreOptions, started: Callable[[], None] = lambda: None) -> None:
     """Tell the whole story in one life in which the store fails for a while; nobody may notice."""
 
     async def live() -> None:
         outside = Outside()
         async with outside.life(folder, store) as home:
+            started()
             with trio.fail_after(3600):
                 await outside.insist(home)
             judge(outside, outside.accepted, await rows(home), await rows(home), breaks=1)
             assert set(outside.runs.values()) == {1}, "every tool ran to its end"
 
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     trio.run(live, clock=MockClock(autojump_threshold=0))
 
 
@@ -290,7 +291,7 @@ def test_c9_a_disk_that_fails_for_a_minute_is_not_noticed_by_the_turns(tmp_path:
     asked: list[Operation] = []
 
     def on_disk(folder: Path, number: int | None) -> int:
-        """Return how many operations opening took; a start on a disk that fails is refused, which is another test."""
+        """Return how many operations the start took; one on a disk that fails is refused, which is another test."""
         until: list[float] = []
 
         def fail(operation: Operation) -> Fault | None:
@@ -300,18 +301,50 @@ def test_c9_a_disk_that_fails_for_a_minute_is_not_noticed_by_the_turns(tmp_path:
             return Fault.ERROR if until and trio.current_time() < until[0] else None
 
         asked.clear()
-        opened: list[int] = []
+        started: list[int] = []
         with mounted(f"failing-{folder.name}", script=fail) as disk:
             store = StoreOptions(
                 path=folder / "kesoku.db",
                 durability=Durability.FULL,
                 access=Inline(connect=disk.connect),
-                probe=lambda _point: opened.append(len(asked)),
             )
-            lived(folder, store)
-        return opened[0]
+            lived(folder, store, lambda: started.append(len(asked)))
+        return started[0]
 
     first = on_disk(tmp_path / "whole", None)
     for number in drawn(range(first + 1, len(asked) + 1), 12):
         sys.stdout.write(f"the disk fails from operation {number} on\n")
         on_disk(tmp_path / f"{number}", number)
+
+
+def test_c9_a_start_while_the_disk_fails_is_refused_and_the_next_one_finds_all_in_order(tmp_path: Path):
+    asked: list[Operation] = []
+
+    def start(folder: Path, number: int) -> None:
+        def fail(operation: Operation) -> Fault | None:
+            asked.append(operation)
+            return Fault.ERROR if len(asked) >= number else None
+
+        async def live() -> None:
+            async with Outside().life(folder, store):
+                pass
+
+        folder.mkdir()
+        asked.clear()
+        with mounted(f"refusing-{folder.name}", script=fail) as disk:
+            store = StoreOptions(
+                path=folder / "kesoku.db", durability=Durability.FULL, access=Inline(connect=disk.connect)
+            )
+            trio.run(live, clock=MockClock(autojump_threshold=0))
+
+    started: list[int] = []
+    whole = tmp_path / "whole"
+    with mounted("starting", script=lambda operation: asked.append(operation)) as disk:
+        store = StoreOptions(path=whole / "kesoku.db", access=Inline(connect=disk.connect))
+        lived(whole, store, lambda: started.append(len(asked)))
+    for number in drawn(range(1, started[0] + 1), 12):
+        sys.stdout.write(f"the disk fails from operation {number} on\n")
+        folder = tmp_path / f"{number}"
+        with pytest.raises(SystemFailed):
+            start(folder, number)
+        lived(folder, StoreOptions(path=folder / "kesoku.db", durability=Durability.NORMAL))
