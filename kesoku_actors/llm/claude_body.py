@@ -21,7 +21,7 @@ from kesoku_actors.llm.dialects import Declared
 from kesoku_actors.llm.dialects.claude import declare
 from kesoku_actors.llm.media import MediaByRow, claude_block
 from kesoku_actors.llm.port import Request
-from kesoku_actors.llm.talk import Answered, Said, call_rows, parts_of, result_text, told
+from kesoku_actors.llm.talk import Answered, Said, call_ids, parts_of, result_text, told
 from kesoku_actors.protocol import Message, Outcome
 
 Block = dict[str, Any]
@@ -73,9 +73,9 @@ def make_messages(
     request: Request, options: ClaudeOptions, declared: Declared, media: MediaByRow
 ) -> list[dict[str, Any]]:
     """Return the messages of a request without breakpoints, in order."""
-    parts = parts_of(request)
-    talk = _Talk(ids=_ids(request, options), options=options, declared=declared, media=media)
-    for part in parts:
+    ids = call_ids(request, provider=options.provider, allowed=TOOL_USE_ID, prefix="toolu_")
+    talk = _Talk(ids=ids, options=options, declared=declared, media=media)
+    for part in parts_of(request):
         match part:
             case Said():
                 talk.say(part)
@@ -101,27 +101,6 @@ def _mark(messages: Sequence[Mapping[str, Any]]) -> None:
         last = message["content"][-1]
         if last["type"] not in _CANNOT_BE_CACHED:
             last["cache_control"] = _CACHED
-
-
-def _ids(request: Request, options: ClaudeOptions) -> dict[str, str]:
-    """Return the id of each call by its row: the one this provider gave, if it is the first of its name (M4)."""
-    step_of = {message_id: step for step in request.steps for message_id in step.message_ids}
-    named: dict[str, str] = {}
-    used: set[str] = set()
-    calls = list(call_rows(parts_of(request)))
-    given = {call.metadata["tool_call_id"] for call in calls if isinstance(call.metadata["tool_call_id"], str)}
-    number = 0
-    for call in calls:
-        wanted = call.metadata["tool_call_id"]
-        step = step_of.get(call.id)
-        is_own = step is None or step.provider == options.provider
-        if not (is_own and isinstance(wanted, str) and TOOL_USE_ID.match(wanted) and wanted not in used):
-            while (wanted := f"toolu_{number:05}") in given:
-                number += 1
-            number += 1
-        named[call.id] = wanted
-        used.add(wanted)
-    return named
 
 
 @define

@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
-from itertools import count
 from typing import Any
 
 from attrs import define, field
 
 from kesoku_actors.llm import claude_names as names
 from kesoku_actors.llm import claude_rules as rules
-from kesoku_actors.llm.repaired import BEGINNING, GO_ON, RepairedBody
+from kesoku_actors.llm.repaired import BEGINNING, GO_ON, RepairedBody, fresh_ids
 from kesoku_actors.llm.talk import EMPTY, NO_RESULT
 from kesoku_actors.llm.wellformed import json_size, well_formed
 
@@ -149,7 +148,7 @@ class _Mending:
             for block in rules.results_of(message):
                 results[block["tool_use_id"]].append(dict(block))
         taken = {use["id"] for message in messages for use in rules.uses_of(message)}
-        fresh = (id for number in count() if (id := f"toolu_mended_{number:05}") not in taken)
+        fresh = fresh_ids("toolu_mended_", taken)
         used: set[str] = set()
         paired: list[dict[str, Any]] = []
         for message in messages:

@@ -19,21 +19,19 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import count
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from attrs import frozen
 
+from kesoku_actors.llm.repaired import BEGINNING, GO_ON, fresh_ids
+from kesoku_actors.llm.talk import EMPTY, NO_RESULT
 from kesoku_actors.llm.wellformed import is_whole, well_formed
 
 ChatMessage = Mapping[str, Any]
 
-EMPTY: Final = "(empty message)"
-NO_RESULT: Final = "(no result was recorded)"
-BEGINNING: Final = "(the beginning of this conversation is missing)"
-GO_ON: Final = "(go on)"
-
+CALL: Final = "call"
+"""How our ids begin: with the digits behind it they have nine letters and digits, which the strictest server wants."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
 
@@ -43,12 +41,6 @@ class Repaired:
 
     messages: tuple[ChatMessage, ...]
     repairs: tuple[str, ...]
-
-
-def fresh_ids(taken: Iterable[str]) -> Iterator[str]:
-    """Return ids not in `taken`: nine letters and digits, which the strictest server wants."""
-    known = set(taken)
-    return (candidate for number in count() if (candidate := f"call{number:05}") not in known)
 
 
 def is_name(name: str) -> bool:
@@ -152,7 +144,7 @@ def _pair(messages: list[ChatMessage], repairs: list[str]) -> list[ChatMessage]:
     for message in messages:
         if message["role"] == "tool":
             results[message["tool_call_id"]].append(message)
-    ids = fresh_ids({call["id"] for message in messages for call in message.get("tool_calls") or []})
+    ids = fresh_ids(CALL, {call["id"] for message in messages for call in message.get("tool_calls") or []})
     used: set[str] = set()
     paired: list[ChatMessage] = []
     for message in messages:

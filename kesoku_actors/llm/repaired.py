@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 from typing import Any, Final
 
 from attrs import frozen
@@ -17,3 +18,9 @@ class RepairedBody:
 
     body: Mapping[str, Any]
     repairs: tuple[str, ...]
+
+
+def fresh_ids(prefix: str, taken: Iterable[str]) -> Iterator[str]:
+    """Yield ids of letters and digits behind a prefix, none of them in `taken`."""
+    known = set(taken)
+    return (id for number in count() if (id := f"{prefix}{number:05}") not in known)

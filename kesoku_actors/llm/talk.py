@@ -12,12 +12,14 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from attrs import define, field, frozen
 
 from kesoku_actors.llm.port import Request, StepContent
+from kesoku_actors.llm.repaired import fresh_ids
 from kesoku_actors.protocol import ANONYMOUS, Message, Role, Type
 
 EMPTY: Final = "(empty message)"
@@ -112,11 +114,25 @@ def told(name: str, arguments: str, result: str) -> str:
     return f"[The assistant used the tool {name} with {arguments}; it returned:]\n{quoted}"
 
 
-def call_rows(parts: Iterable[Part]) -> Iterator[Message]:
-    """Yield the calls of all parts, in order."""
-    for part in parts:
-        if isinstance(part, Answered):
-            yield from part.calls
+def call_ids(request: Request, *, provider: str, allowed: re.Pattern[str], prefix: str) -> dict[str, str]:
+    """Return the id of each call on the wire, by its row: unique in the request (M4).
+
+    It is the one that this provider gave, where it is the first of its name and one that the wire allows; else a new
+    one behind `prefix`.
+    """
+    step_of = {message_id: step for step in request.steps for message_id in step.message_ids}
+    calls = [row for row in request.history if row.type is Type.TOOL_CALL]
+    given: dict[str, str] = {}
+    for call in calls:
+        step, wanted = step_of.get(call.id), call.metadata["tool_call_id"]
+        if (step is None or step.provider == provider) and isinstance(wanted, str) and allowed.match(wanted):
+            given[call.id] = wanted
+    fresh, used, named = fresh_ids(prefix, given.values()), set[str](), dict[str, str]()
+    for call in calls:
+        own = given.get(call.id)
+        named[call.id] = next(fresh) if own is None or own in used else own
+        used.add(named[call.id])
+    return named
 
 
 @define
@@ -138,7 +154,7 @@ class _Talk:
                     self.finish()
                 self._step = step
                 self._rows.append(row)
-                if row.metadata.get("partial"):
+                if row.metadata.get("partial") and row.content.strip():
                     self.finish()
                     self.parts.append(Said(text=CUT_OFF))
             case ((Role.USER | Role.SYSTEM), _):

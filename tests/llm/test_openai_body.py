@@ -8,9 +8,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kesoku_actors.llm.openai_body import CUT_OFF, make_body, make_messages
-from kesoku_actors.llm.openai_rules import EMPTY, broken, repair
+from kesoku_actors.llm.openai_body import make_body, make_messages
+from kesoku_actors.llm.openai_rules import broken, repair
 from kesoku_actors.llm.port import Request, StepContent
+from kesoku_actors.llm.talk import CUT_OFF, EMPTY
 from kesoku_actors.protocol import Message, Outcome
 
 from .examples import DATE_TOOL, answered, asking, called, notice, result, said, thought

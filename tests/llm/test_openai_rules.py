@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kesoku_actors.llm.openai_rules import EMPTY, NO_RESULT, broken, repair
+from kesoku_actors.llm.openai_rules import broken, repair
+from kesoku_actors.llm.talk import EMPTY, NO_RESULT
 
 from ..wire.openai_server import body_problems
 
