@@ -52,7 +52,7 @@ def test_a_full_disk_does_not_keep_a_chat_that_is_to_end(
 ) -> None:
     with waiting_chat(tmp_path, environ) as process:
         process.send_signal(number)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=60)
     assert process.returncode == 128 + number
     assert TOLD not in errors
     assert "Traceback" not in errors

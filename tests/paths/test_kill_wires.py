@@ -88,7 +88,7 @@ def served(wire: Wire) -> Iterator[tuple[str, Any]]:
 
     thread = threading.Thread(target=trio.run, args=(run,))
     thread.start()
-    origin, judge, scope, token = ready.get(timeout=20)
+    origin, judge, scope, token = ready.get(timeout=60)
     try:
         yield origin, judge
     finally:

@@ -50,7 +50,7 @@ async def test_the_server_sees_the_disconnect_before_the_next_request(tmp_path: 
     async with serving(stalling, text_answer("Six.")) as server:
         brain = brain_of(server)
         async with at_home(tmp_path, brains=(brain,), brain_for=lambda _: brain, world=real_world()) as home:
-            with trio.fail_after(20):
+            with trio.fail_after(60):
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(home.hint, lambda event: isinstance(event, Delta))
                     first = await home.say("Tell me a story.")
@@ -78,7 +78,7 @@ async def test_parallel_calls_go_the_whole_way_and_come_back_paired(tmp_path: Pa
         async with at_home(
             tmp_path, tools=[echo], brains=(brain,), brain_for=lambda _: brain, world=real_world()
         ) as home:
-            with trio.fail_after(20):
+            with trio.fail_after(60):
                 asked = await home.say("Echo twice.")
                 assert (await home.ended(asked)).status is Status.PROCESSED
             rows = await home.rows(asked.session_id)

@@ -30,7 +30,7 @@ async def indexed(folder: Path, told: list[Entry], quiet_s: float = 0.0) -> Asyn
 
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    with trio.fail_after(10):
+    with trio.fail_after(60):
         while not await condition():  # noqa: ASYNC110  a file has no event
             await trio.sleep(0.01)
 

@@ -76,7 +76,7 @@ async def test_a_command_runs_in_the_workspace_without_input_and_knows_nothing_o
 
 async def test_a_child_in_the_background_holds_nothing_and_is_named(shell):
     async with shell() as made:
-        with trio.fail_after(20):
+        with trio.fail_after(60):
             made.start(run(A, command="sleep 600 & echo hi"))
             await made.heard(Settled, A)
         staged = made.outcome(A)

@@ -22,7 +22,7 @@ from attrs import define, field
 from tests.adapters.interactive.vt import Vt
 
 REPOSITORY = Path(__file__).parents[3]
-LONGEST_S = 20.0
+LONGEST_S = 60.0
 ENTER, CTRL_C, CTRL_D, CTRL_T, TAB = "\r", "\x03", "\x04", "\x14", "\t"
 CONFIG = """
 [agent]

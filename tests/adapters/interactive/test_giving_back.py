@@ -151,7 +151,7 @@ async def test_a_bug_in_the_middle_of_a_talk_leaves_the_terminal_as_it_was(tmp_p
             channel=ROOM, screen=screen, stdin=stdin, history_path=None, home="/nowhere", working_folder="/nowhere"
         )
         async with at_home(tmp_path) as home:
-            with trio.fail_after(20), pytest.RaisesGroup(Broken, flatten_subgroups=True):
+            with trio.fail_after(60), pytest.RaisesGroup(Broken, flatten_subgroups=True):
                 _, no_signals = trio.open_memory_channel[int](0)
                 await run_talk(options, gateway=home.gateway, desk=BrokenDesk(), world=real_world(), signals=no_signals)
         assert modes(stdin) == before
