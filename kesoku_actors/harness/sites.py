@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import PurePath
 from types import CodeType
 from typing import Any, Final
@@ -29,7 +30,7 @@ def site_of(coroutine: Any) -> Site | None:
     """Return the innermost line of the program's that a suspended coroutine stands at; none before it began."""
     found = None
     for code, line in _frames(coroutine):
-        if not _is_foreign(code):
+        if not is_foreign(code):
             found = Site(code.co_filename, line, code.co_name)
     return found
 
@@ -47,5 +48,11 @@ def _frames(coroutine: Any) -> Iterator[tuple[CodeType, int]]:
         )
 
 
-def _is_foreign(code: CodeType) -> bool:
-    return any(part in _NOT_THE_PROGRAM for part in PurePath(code.co_filename).parts[:-1])
+def is_foreign(code: CodeType) -> bool:
+    """Return whether a code is of a package whose lines say nothing of where a program is."""
+    return _is_foreign_file(code.co_filename)
+
+
+@cache
+def _is_foreign_file(file: str) -> bool:
+    return any(part in _NOT_THE_PROGRAM for part in PurePath(file).parts[:-1])

@@ -74,6 +74,8 @@ class Run:
     """Empty unless it was asked for."""
     seconds: float
     """Of virtual time."""
+    ended_at: int | None
+    """The step at which the harness ended the program, when it did not end by itself."""
 
 
 @define(eq=False)
@@ -135,6 +137,11 @@ class _Control(trio.abc.Instrument):
         self.clock = VirtualClock(self)
         self._learns = self.strategy if isinstance(self.strategy, Learns) else None
         self._sees_all = bool(getattr(self.strategy, "sees_all", False))
+
+    @property
+    def ended_at(self) -> int | None:
+        """The step at which the run was made to end; none when it ended by itself."""
+        return None if self._ending is None else self._last_step - _UNWINDING
 
     def before_run(self) -> None:
         self.runner = _run.GLOBAL_RUN_CONTEXT.runner
@@ -305,6 +312,7 @@ def execute(
         lanes=tuple(control.lanes),
         trace=tuple(control.trace),
         seconds=control.clock.now,
+        ended_at=control.ended_at,
     )
 
 

@@ -1,0 +1,176 @@
+"""Why a run failed: it is laid beside one that passed, and what changed places is looked for. Pure.
+
+Both runs were watched in detail. The two events that decide are uses of one thing by two tasks, at least one of which
+changes it, that come in the other order in the passing run; where there are none, uses that one of the runs does not
+come to at all. Of several pairs the one is taken that is closest to what failed: on what the failing line reads, on
+plain state before channels and locks, the earliest.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+from attrs import define, field, frozen
+
+from kesoku_actors.harness.control import Run, Step
+from kesoku_actors.harness.sites import Site
+from kesoku_actors.harness.touches import Touch
+
+_MOST_USES: Final = 300
+"""Of one thing, that are compared pair by pair."""
+
+
+@frozen(eq=False)
+class Use:
+    """One touch of one step."""
+
+    order: int
+    step: Step
+    lane: str
+    touch: Touch
+    name: tuple[str, str, str, int]
+    """The same in every run: the task, the thing, what was done, how often it had done that before."""
+
+
+@define(eq=False)
+class Observed:
+    """A run that was watched in detail, as far as it counts: what came of it, and where it failed."""
+
+    run: Run
+    until: int
+    """The last step that counts: later ones are the clean-up."""
+    steps: list[Step] = field(init=False)
+    uses: list[Use] = field(init=False)
+    by_name: dict[tuple[str, str, str, int], Use] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.steps = [step for step in self.run.trace if step.number <= self.until]
+        self.uses = list(_uses(self.steps))
+        self.by_name = {use.name: use for use in self.uses}
+
+    def order(self) -> list[tuple[str, int] | None]:
+        """Return who ran at each step; none where time passed."""
+        return [None if step.lane is None else (step.lane.label, step.lane_step) for step in self.steps]
+
+    def shared(self) -> set[Hashable]:
+        """Return the things that several tasks use and at least one changes."""
+        users: dict[Hashable, set[str]] = defaultdict(set)
+        changed: set[Hashable] = set()
+        for use in self.uses:
+            users[use.touch.thing].add(use.lane)
+            if use.touch.writes:
+                changed.add(use.touch.thing)
+        return {thing for thing in changed if len(users[thing]) > 1}
+
+
+def _uses(steps: Sequence[Step]) -> Iterator[Use]:
+    counts: Counter[tuple[str, str, str]] = Counter()
+    order = 0
+    for step in steps:
+        for touch in step.touched:
+            lane = "time" if step.lane is None else step.lane.label
+            like = (lane, touch.what, touch.how)
+            counts[like] += 1
+            yield Use(order, step, lane, touch, (*like, counts[like]))
+            order += 1
+
+
+def source_of(site: Site | None) -> str:
+    """Return the line of source at a site, bare; empty when there is none."""
+    return "" if site is None else linecache.getline(site.file, site.line).strip()
+
+
+def parting(failing: Observed, passing: Observed) -> int:
+    """Return how many steps the two runs have in common."""
+    common = 0
+    for one, other in zip(failing.order(), passing.order(), strict=False):
+        if one != other:
+            break
+        common += 1
+    return common
+
+
+def deciding_pair(failing: Observed, passing: Observed, focus: frozenset[Hashable]) -> tuple[Use, Use] | None:
+    """Return the two uses whose order decides, in the order of the failing run; none when nothing changed places.
+
+    `focus` are the things that the failing line uses. A use that the failing run does not come to stands second.
+    """
+    best: tuple[tuple[int, ...], tuple[Use, Use]] | None = None
+    for rank, pair in _candidates(failing, passing):
+        plain = all(use.touch.is_plain for use in pair)
+        near = any(use.touch.thing in focus for use in pair)
+        weight = (not near, rank, not plain, max(use.order for use in pair))
+        if best is None or weight < best[0]:
+            best = weight, pair
+    return None if best is None else best[1]
+
+
+def _candidates(failing: Observed, passing: Observed) -> Iterator[tuple[int, tuple[Use, Use]]]:
+    for one, other in _conflicts(failing):
+        there = passing.by_name.get(one.name), passing.by_name.get(other.name)
+        match there:
+            case (Use() as a, Use() as b):
+                if a.order > b.order:
+                    yield 0, (one, other)
+            case (None, Use()) | (Use(), None):
+                yield 2, (one, other)
+            case _:
+                pass
+    for one, other in _conflicts(passing):
+        here = failing.by_name.get(one.name), failing.by_name.get(other.name)
+        match here:
+            case (Use() as a, None):
+                yield 1, (a, other)
+            case (None, Use() as b):
+                yield 1, (b, one)
+            case _:
+                pass
+
+
+def _conflicts(observed: Observed) -> Iterator[tuple[Use, Use]]:
+    """Yield the pairs of uses of one thing by two tasks, at least one of which changes it."""
+    by_thing: dict[Hashable, list[Use]] = defaultdict(list)
+    for use in observed.uses:
+        by_thing[use.touch.thing].append(use)
+    for uses in by_thing.values():
+        kept = uses[-_MOST_USES:]
+        if len({use.lane for use in kept}) < 2:
+            continue
+        for at, one in enumerate(kept):
+            for other in kept[at + 1 :]:
+                if one.lane != other.lane and (one.touch.writes or other.touch.writes):
+                    yield one, other
+
+
+def cone(observed: Observed, ends: Sequence[int]) -> set[int]:
+    """Return the numbers of the steps that could have had a part in these steps: all that happened before them."""
+    before: dict[int, set[int]] = defaultdict(set)
+    last_of: dict[str, int] = {}
+    last_use: dict[Hashable, int] = {}
+    started: dict[str, int] = {}
+    for step, following in pairwise([*observed.steps, None]):
+        assert step is not None
+        if step.lane is not None:
+            label = step.lane.label
+            if label in last_of:
+                before[step.number].add(last_of[label])
+            if label in started:
+                before[step.number].add(started[label])
+            last_of[label] = step.number
+        for touch in step.touched:
+            if touch.thing in last_use:
+                before[step.number].add(last_use[touch.thing])
+            last_use[touch.thing] = step.number
+        if following is not None:
+            fresh = {lane.label for lane in following.ready} - {lane.label for lane in step.ready}
+            started.update(dict.fromkeys(fresh, step.number))
+    found, todo = set(ends), list(ends)
+    while todo:
+        for number in before[todo.pop()] - found:
+            found.add(number)
+            todo.append(number)
+    return found

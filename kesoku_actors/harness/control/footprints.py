@@ -1,0 +1,232 @@
+"""Footprints: which step touched which of trio's primitives, or plain state that a program declares with `shared`.
+
+Off unless asked for: within `footprints()` trio's primitives tell the run that is being watched what is done to them.
+A strategy such as POS learns from it what is independent; two runs that touched every thing in the same order of tasks
+are of one happens-before class. With `detail` each touch also carries in words what was done, and where: for reports.
+
+Invariants: nothing is added that waits, so that a run is the same with footprints as without; every patch is undone.
+"""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from hashlib import blake2b
+from types import FrameType
+from typing import Any, Final, Protocol
+
+import trio
+from attrs import define, field
+from trio._channel import MemoryChannelState
+from trio._sync import _LockImpl
+
+from kesoku_actors.harness.lanes import Lane
+from kesoku_actors.harness.sites import Site, is_foreign
+from kesoku_actors.harness.touches import Touch, label_of
+
+_NOT_THE_MAKER: Final = ("contextlib.py", "footprints.py")
+_watching: ContextVar[Watch | None] = ContextVar("watching", default=None)
+
+
+class Watched(Protocol):
+    """The run under control, as far as footprints need it."""
+
+    touched: list[Any]
+    steps: int
+    last: Lane | None
+
+
+@define(eq=False)
+class Watch:
+    """What is known of the run that is being watched; it is called to begin with another."""
+
+    detail: bool = False
+    run: Watched | None = None
+    _labels: dict[int, tuple[Any, str]] = field(factory=dict, init=False)
+    """By address; each with the thing itself, so that the address stays its own."""
+    _made: Counter[tuple[str, str]] = field(factory=Counter, init=False)
+    _orders: dict[str, int] = field(factory=dict, init=False)
+    """For each thing a checksum of the tasks that touched it, in order."""
+    _lanes: dict[str, int] = field(factory=dict, init=False)
+
+    def __call__(self, run: Watched) -> None:
+        """Watch this run from now on."""
+        self.run = run
+        self._labels, self._made, self._orders = {}, Counter(), {}
+
+    def happened_before(self) -> int:
+        """Return the happens-before class of the run so far: 64 bits, the same in every process."""
+        digest = blake2b(digest_size=8)
+        for what, order in sorted(self._orders.items()):
+            digest.update(f"{what}\0{order}\0".encode("utf-8", "surrogatepass"))
+        return int.from_bytes(digest.digest())
+
+    def make(self, thing: Any, kind: str) -> str:
+        """Give a thing its label, from the line that makes it now."""
+        frame = _maker(sys._getframe(2))
+        label = kind if frame is None else label_of(kind, frame.f_code.co_filename, frame.f_lineno)
+        who = self.run.last.label if self.run is not None and self.run.last is not None else ""
+        count = self._made[label, who] = self._made[label, who] + 1
+        if "/" in who:
+            label = f"{label} of `{who}`"
+        if count > 1:
+            label = f"{label} #{count}"
+        self._labels[id(thing)] = (thing, label)
+        return label
+
+    def touch(self, thing: Any, kind: str, how: str, writes: bool) -> None:
+        """Note that the step that runs now does something to a thing."""
+        known = self._labels.get(id(thing))
+        self.note(known[1] if known is not None else self._older(thing, kind), how, writes)
+
+    def note(self, what: str, how: str, writes: bool, *, is_plain: bool = False) -> None:
+        """Note that the step that runs now does something to what has this label."""
+        run = self.run
+        if run is None:
+            return
+        who = run.last.label if run.last is not None else ""
+        number = self._lanes.get(who)
+        if number is None:
+            number = self._lanes[who] = zlib.crc32(who.encode("utf-8", "surrogatepass")) | 1
+        self._orders[what] = (self._orders.get(what, 7) * 1_000_003 + number) & 0xFFFF_FFFF_FFFF_FFFF
+        run.touched.append(Touch(what, how, writes, _toucher(), is_plain) if self.detail else what)
+
+    def _older(self, thing: Any, kind: str) -> str:
+        """Label a thing that was made before the run, or in a way that is not seen."""
+        self._made[kind, ""] += 1
+        label = f"{kind} #{self._made[kind, '']}, made before"
+        self._labels[id(thing)] = (thing, label)
+        return label
+
+
+def shared(label: str, *, writes: bool = True) -> None:
+    """Declare that the running task uses plain state that tasks share, under a name of the program's choice.
+
+    Does nothing outside of a run that is being watched. With `writes=False` it only reads.
+    """
+    watch = _watching.get()
+    if watch is not None:
+        watch.note(f"`{label}`", "writes" if writes else "reads", writes, is_plain=True)
+
+
+@contextmanager
+def footprints(*, detail: bool = False) -> Iterator[Watch]:
+    """Let trio's primitives tell what is done to them. What is yielded goes to `execute(observe=)`."""
+    watch = Watch(detail)
+    token = _watching.set(watch)
+    undo = list(_patches(watch))
+    try:
+        yield watch
+    finally:
+        for owner, name, original in reversed(undo):
+            setattr(owner, name, original)
+        _watching.reset(token)
+
+
+def _patches(watch: Watch) -> Iterator[tuple[Any, str, Any]]:
+    for owner, kind in _MADE:
+        yield owner, "__init__", _replace(owner, "__init__", _making(watch, owner.__init__, kind))
+    for owner, kind, name, how, waits, writes in _TOUCHED:
+        original = owner.__dict__[name]
+        noting = _noting_how if watch.detail else _noting
+        yield owner, name, _replace(owner, name, noting(watch, original, kind, how, waits, writes))
+
+
+def _replace(owner: Any, name: str, function: Callable[..., Any]) -> Any:
+    original = owner.__dict__[name]
+    setattr(owner, name, function)
+    return original
+
+
+def _making(watch: Watch, original: Callable[..., Any], kind: str) -> Callable[..., None]:
+    def __init__(self: Any, *arguments: Any, **named: Any) -> None:
+        original(self, *arguments, **named)
+        watch.make(self, kind)
+
+    return __init__
+
+
+def _noting(
+    watch: Watch, original: Callable[..., Any], kind: str, how: str, _waits: str, writes: bool
+) -> Callable[..., Any]:
+    is_channel = kind == "channel"
+
+    def method(self: Any, *arguments: Any, **named: Any) -> Any:
+        watch.touch(self._state if is_channel else self, kind, how, writes)
+        return original(self, *arguments, **named)
+
+    return method
+
+
+def _noting_how(
+    watch: Watch, original: Callable[..., Any], kind: str, how: str, waits: str, writes: bool
+) -> Callable[..., Any]:
+    is_channel = kind == "channel"
+
+    def method(self: Any, *arguments: Any, **named: Any) -> Any:
+        thing = self._state if is_channel else self
+        try:
+            result = original(self, *arguments, **named)
+        except trio.WouldBlock:
+            watch.touch(thing, kind, waits, False)
+            raise
+        watch.touch(thing, kind, how, writes)
+        return result
+
+    return method
+
+
+def _maker(frame: FrameType | None) -> FrameType | None:
+    """Return the innermost frame of the program's own."""
+    while frame is not None and (
+        is_foreign(frame.f_code) or frame.f_code.co_filename.endswith(_NOT_THE_MAKER) or "<attrs" in _file(frame)
+    ):
+        frame = frame.f_back
+    return frame
+
+
+def _toucher() -> Site | None:
+    frame = _maker(sys._getframe(2))
+    return None if frame is None else Site(_file(frame), frame.f_lineno, frame.f_code.co_name)
+
+
+def _file(frame: FrameType) -> str:
+    return frame.f_code.co_filename
+
+
+_MADE: Final[tuple[tuple[Any, str], ...]] = (
+    (trio.Event, "event"),
+    (MemoryChannelState, "channel"),
+    (_LockImpl, "lock"),
+    (trio.Semaphore, "semaphore"),
+    (trio.CapacityLimiter, "limiter"),
+    (trio.Condition, "condition"),
+    (trio.CancelScope, "cancel scope"),
+)
+"""What gets a label when it is made."""
+
+_TOUCHED: Final[tuple[tuple[Any, str, str, str, str, bool], ...]] = (
+    (trio.MemorySendChannel, "channel", "send_nowait", "sends to", "has to wait to send to", True),
+    (trio.MemorySendChannel, "channel", "close", "closes", "", True),
+    (trio.MemoryReceiveChannel, "channel", "receive_nowait", "receives from", "has to wait to receive from", True),
+    (trio.MemoryReceiveChannel, "channel", "close", "closes", "", True),
+    (trio.Event, "event", "set", "sets", "", True),
+    (trio.Event, "event", "is_set", "looks at", "", False),
+    (trio.Event, "event", "wait", "waits for", "", False),
+    (_LockImpl, "lock", "acquire_nowait", "takes", "has to wait for", True),
+    (_LockImpl, "lock", "release", "lets go of", "", True),
+    (_LockImpl, "lock", "locked", "looks at", "", False),
+    (trio.Semaphore, "semaphore", "acquire_nowait", "takes", "has to wait for", True),
+    (trio.Semaphore, "semaphore", "release", "lets go of", "", True),
+    (trio.CapacityLimiter, "limiter", "acquire_on_behalf_of_nowait", "takes", "has to wait for", True),
+    (trio.CapacityLimiter, "limiter", "release_on_behalf_of", "lets go of", "", True),
+    (trio.Condition, "condition", "wait", "waits for", "", True),
+    (trio.Condition, "condition", "notify", "notifies", "", True),
+    (trio.Condition, "condition", "notify_all", "notifies", "", True),
+    (trio.CancelScope, "cancel scope", "cancel", "cancels", "", True),
+)
+"""Whose method, what it is, which method; what it does, and when it cannot yet; whether it changes the thing."""

@@ -1,0 +1,77 @@
+"""Exploring a program: search, and, where it fails, a counterexample; what came of it is a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kesoku_actors.harness.control import execute
+from kesoku_actors.harness.control.footprints import footprints
+from kesoku_actors.harness.counterexample import Counterexample
+from kesoku_actors.harness.diagnosis import Diagnosis, Nondeterminism
+from kesoku_actors.harness.errors import Divergence
+from kesoku_actors.harness.exploration import Exploration
+from kesoku_actors.harness.replay import Replay
+from kesoku_actors.harness.search import Found, Searched, Watcher, search
+from kesoku_actors.harness.strategy import RunInfo
+from kesoku_actors.harness.verdict import Outcome, Verdict
+
+
+def explored(
+    exploration: Exploration, inputs: Mapping[str, Any] | None = None, *, on_run: Watcher | None = None
+) -> Verdict:
+    """Explore a program with one set of inputs. Raises `UnsupportedTrio` and what a strategy raises."""
+    given = inputs or {}
+    program = exploration.program(given)
+    with footprints() as watch:
+        so_far = search(program, exploration.plan, watch, on_run=on_run)
+    if so_far.found is not None:
+        return failed(exploration, given, so_far, so_far.found)
+    changed = _changed(exploration, given, so_far)
+    return verdict_of(so_far, Outcome.NONDETERMINISM if changed else None, reason=changed)
+
+
+def failed(exploration: Exploration, inputs: Mapping[str, Any], so_far: Searched, found: Found) -> Verdict:
+    """Return the verdict on a search that found a failing run."""
+    diagnosis = Diagnosis(exploration, inputs, found.failure, exploration.plan)
+    try:
+        return verdict_of(so_far, Outcome.FAILS, diagnosis.counterexample(found, so_far.schedules))
+    except Nondeterminism as error:
+        return verdict_of(so_far, Outcome.NONDETERMINISM, reason=str(error))
+
+
+def verdict_of(
+    so_far: Searched, outcome: Outcome | None, counterexample: Counterexample | None = None, *, reason: str = ""
+) -> Verdict:
+    """Return the verdict on what was seen; without an outcome it holds, or is not known, as the search ended."""
+    unknown = so_far.escaped or so_far.reason
+    if so_far.unended and not unknown:
+        unknown = f"{so_far.unended:,} of {so_far.schedules:,} runs did not end within their steps"
+    if not so_far.schedules and not unknown:
+        unknown = "nothing was run"
+    certificate = so_far.certificate
+    return Verdict(
+        outcome=outcome or (Outcome.INCONCLUSIVE if unknown else Outcome.HOLDS),
+        schedules=so_far.schedules,
+        classes=len(so_far.classes),
+        steps=so_far.steps,
+        seconds=so_far.seconds,
+        certificates=(certificate,) if certificate is not None and not so_far.unended else (),
+        counterexample=counterexample,
+        reason=reason or unknown,
+    )
+
+
+def _changed(exploration: Exploration, inputs: Mapping[str, Any], so_far: Searched) -> str:
+    """Run the first schedule once more; return how it became another run, if it did."""
+    if so_far.first is None or so_far.escaped or so_far.unended:
+        return ""
+    replay, plan = Replay(so_far.first), exploration.plan
+    replay.begin(RunInfo(number=0, rng=plan.rng(0), length=100))
+    try:
+        run = execute(exploration.program(inputs), replay, limits=plan.limits, may_tick=plan.may_tick)
+    except Divergence as error:
+        return f"the first schedule is another run after {so_far.schedules:,} more: {error}"
+    if run.error is not None:
+        return f"the first schedule passed, and fails after {so_far.schedules:,} more"
+    return ""

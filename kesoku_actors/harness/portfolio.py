@@ -1,0 +1,101 @@
+"""Many strategies by turns: none of them finds everything. Pure.
+
+What leaves nothing out comes every other time until it is through, for most bugs need one hold or none; between come
+those that sample, each of which finds something that the others hardly ever do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from typing import Any, Final
+
+from attrs import define, field
+
+from kesoku_actors.harness.errors import HarnessError
+from kesoku_actors.harness.lanes import Lane, Ready
+from kesoku_actors.harness.strategies import PCT, POS, SURW, Random, Shuffle, Strict
+from kesoku_actors.harness.strategy import Learns, RunInfo, Strategy
+from kesoku_actors.harness.systematic import HoldBound
+
+
+@define(eq=False)
+class Portfolio:
+    """Plays its members by turns; one that is exhausted is left out."""
+
+    members: list[Strategy] = field(factory=lambda: default_members())
+    current: Strategy | None = field(default=None, init=False)
+    """Who decides this run."""
+    _turn: int = 0
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether the current member wants to be asked at each step."""
+        return bool(getattr(self.current, "sees_all", False))
+
+    def begin(self, run: RunInfo) -> None:
+        """Let the next member decide this run. Raises `HarnessError` when all are exhausted."""
+        for _ in self.members:
+            member = self.members[self._turn % len(self.members)]
+            self._turn += 1
+            if not is_exhausted(member):
+                self.current = member
+                member.begin(run)
+                return
+        raise HarnessError("every schedule was played")
+
+    def choose(self, ready: Ready, *, may_tick: bool, step: int) -> int:
+        """Return what the current member says."""
+        assert self.current is not None
+        return self.current.choose(ready, may_tick=may_tick, step=step)
+
+    def ran(self, lane: Lane, touched: Collection[Any]) -> None:
+        """Tell the current member, if it learns."""
+        if isinstance(self.current, Learns):
+            self.current.ran(lane, touched)
+
+
+def is_exhausted(strategy: Strategy) -> bool:
+    """Return whether a strategy has nothing more to play."""
+    if isinstance(strategy, Portfolio):
+        return all(map(is_exhausted, strategy.members))
+    return bool(getattr(strategy, "is_exhausted", False))
+
+
+def default_members(holds: HoldBound | None = None) -> list[Strategy]:
+    """Return the members of the default portfolio."""
+    holds = holds or HoldBound(1)
+    sampling: list[Strategy] = [PCT(2), POS(), Random(), PCT(3), SURW(), PCT(5), Strict(), Shuffle()]
+    return [member for one in sampling for member in (holds, one)]
+
+
+NAMES: Final[dict[str, Callable[[], Strategy]]] = {
+    "portfolio": Portfolio,
+    "strict": Strict,
+    "shuffle": Shuffle,
+    "random": Random,
+    "pct": PCT,
+    "pos": POS,
+    "surw": SURW,
+    "hold": HoldBound,
+}
+"""What a strategy is called on a command line; `pct` and `hold` may carry a number: `pct5`, `hold2`."""
+
+_NUMBERED: Final = re.compile(r"(pct|hold)([1-9])")
+
+
+def strategy_named(name: str, *, shard: tuple[int, int] = (0, 1), holds: HoldBound | None = None) -> Strategy:
+    """Return a fresh strategy of this name; `holds` is to be its member that leaves nothing out, if it has one.
+
+    Raises `HarnessError` for a name that is none.
+    """
+    numbered = _NUMBERED.fullmatch(name)
+    if name == "portfolio":
+        return Portfolio(default_members(holds or HoldBound(1, shard=shard)))
+    if numbered is not None and numbered[1] == "pct":
+        return PCT(int(numbered[2]))
+    if name == "hold" or numbered is not None:
+        return HoldBound(int(numbered[2]) if numbered is not None else 1, shard=shard)
+    if name in NAMES:
+        return NAMES[name]()
+    raise HarnessError(f"there is no strategy {name!r}; there are {', '.join(NAMES)}, and pct2 to pct9, hold2, ...")

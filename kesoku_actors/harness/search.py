@@ -1,0 +1,185 @@
+"""The search: run a program under schedule after schedule, until one fails or all that was asked for was run.
+
+Invariants: a run depends on the seed and its number alone, and on what a strategy has learnt from earlier ones; a
+budget is looked at between runs, so that no run is ever cut off half-way by it; CPU time counts and not the time of
+day, so that a busy machine explores as much as an idle one.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from time import process_time
+from typing import Final
+
+from attrs import define, field, frozen
+
+from kesoku_actors.harness.control import Limits, Program, Run, execute
+from kesoku_actors.harness.control.footprints import Watch
+from kesoku_actors.harness.errors import HarnessError, StepLimit
+from kesoku_actors.harness.failures import failure_of, leaves
+from kesoku_actors.harness.hold import Form, Holding
+from kesoku_actors.harness.portfolio import Portfolio, is_exhausted, strategy_named
+from kesoku_actors.harness.schedule import Schedule
+from kesoku_actors.harness.strategies import PCT, Batches, Strict
+from kesoku_actors.harness.strategy import RunInfo, Strategy
+from kesoku_actors.harness.systematic import HoldBound
+from kesoku_actors.harness.verdict import Certificate
+
+Runner = Callable[[Strategy], Run]
+"""Runs the program once."""
+
+_FIRST_LENGTH: Final = 100
+
+
+@frozen(kw_only=True)
+class Plan:
+    """How much to explore, and how."""
+
+    runs: int = 2000
+    seconds: float | None = None
+    """Of CPU time; none: as long as it takes."""
+    strategy: str | Callable[[], Strategy] = "portfolio"
+    seed: int = 0
+    certify: int = 0
+    """Play every schedule with at most so many holds and ticks."""
+    limits: Limits = field(factory=Limits)
+    may_tick: bool = True
+    shard: tuple[int, int] = (0, 1)
+    """Which share of the work, of how many: a share runs every so-many-th run."""
+    begin_at: int = 0
+    """Runs that were made before."""
+
+    def rng(self, number: int) -> random.Random:
+        """Return the randomness of the run with this number."""
+        return random.Random(f"{self.seed}:{number}")
+
+    def fresh_strategy(self, certifier: HoldBound | None) -> Strategy:
+        """Return the strategy, knowing nothing yet; what certifies takes part in a portfolio."""
+        if isinstance(self.strategy, str):
+            return strategy_named(self.strategy, shard=self.shard, holds=certifier)
+        return self.strategy()
+
+
+@frozen(kw_only=True)
+class Found:
+    """A failing run."""
+
+    failure: str
+    schedule: Schedule
+    strategy: str
+
+
+@define(kw_only=True)
+class Searched:
+    """What a search saw so far."""
+
+    schedules: int = 0
+    steps: int = 0
+    seconds: float = 0.0
+    classes: set[int] = field(factory=set)
+    found: Found | None = None
+    certificate: Certificate | None = None
+    reason: str = ""
+    """Why more is not known."""
+    unended: int = 0
+    """Runs that came to their step limit."""
+    escaped: str = ""
+    """How the program reached outside of the simulated world."""
+    first: Schedule | None = None
+    """That of the first run."""
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether there is nothing more to find."""
+        return self.found is not None or bool(self.escaped)
+
+
+Watcher = Callable[[Searched], None]
+"""Is shown the progress after each run."""
+
+
+def runner_of(program: Program, plan: Plan, watch: Watch | None) -> Runner:
+    """Return what runs a program under this plan's limits."""
+
+    def run(strategy: Strategy) -> Run:
+        return execute(program, strategy, limits=plan.limits, may_tick=plan.may_tick, observe=watch)
+
+    return run
+
+
+def search(
+    program: Program, plan: Plan, watch: Watch, *, known: Sequence[Form] = (), on_run: Watcher | None = None
+) -> Searched:
+    """Run a program as planned; `known` forms first: they failed before, with other inputs."""
+    run, so_far = runner_of(program, plan, watch), Searched()
+    certifier = HoldBound(plan.certify, shard=plan.shard) if plan.certify else None
+    strategy = plan.fresh_strategy(certifier)
+    began = process_time()
+    for number, turn in enumerate(_turns(plan, strategy, certifier, known)):
+        if plan.seconds is not None and so_far.seconds >= plan.seconds:
+            so_far.reason = f"the time was over after {so_far.schedules:,} schedules"
+            return so_far
+        length = so_far.steps // so_far.schedules if so_far.schedules else _FIRST_LENGTH
+        global_number = plan.begin_at + number * plan.shard[1] + plan.shard[0]
+        turn.begin(RunInfo(number=number, rng=plan.rng(global_number), length=length))
+        decides = turn.current if isinstance(turn, Portfolio) and turn.current is not None else turn
+        _keep(so_far, run(decides), watch, decides)
+        so_far.seconds = process_time() - began
+        if on_run is not None:
+            on_run(so_far)
+        if so_far.is_stopped:
+            return so_far
+    if certifier is not None:
+        so_far.certificate = Certificate(bound=certifier.bound, schedules=certifier.played)
+    return so_far
+
+
+def _turns(plan: Plan, strategy: Strategy, certifier: HoldBound | None, known: Sequence[Form]) -> Iterator[Strategy]:
+    """Yield who decides each run: known forms, then the strategy, then what is left of the certificate."""
+    for form in known:
+        yield Holding(form)
+    share, shares = plan.shard
+    for _ in range(plan.begin_at + share, plan.runs, shares):
+        if is_exhausted(strategy):
+            break
+        yield strategy
+    while certifier is not None and not certifier.is_exhausted:
+        yield certifier
+
+
+def _keep(so_far: Searched, run: Run, watch: Watch, strategy: Strategy) -> None:
+    """Add a run to what was seen."""
+    so_far.schedules += 1
+    so_far.steps += run.steps
+    so_far.classes.add(watch.happened_before())
+    if so_far.first is None:
+        so_far.first = run.schedule
+    if run.error is None:
+        return
+    ends = list(leaves(run.error))
+    for end in ends:
+        if isinstance(end, HarnessError):
+            so_far.escaped = str(end)
+            return
+    if all(isinstance(end, StepLimit) for end in ends):
+        so_far.unended += 1
+        return
+    if any(isinstance(end, KeyboardInterrupt) for end in ends):
+        raise run.error
+    so_far.found = Found(failure=failure_of(run.error), schedule=run.schedule, strategy=described(strategy))
+
+
+def described(strategy: Strategy) -> str:
+    """Return what a strategy is called in a report."""
+    match strategy:
+        case PCT(depth=depth):
+            return f"PCT({depth})"
+        case HoldBound(bound=bound):
+            return f"Hold({bound})"
+        case Batches(order=order):
+            return "Strict" if order is Strict().order else "Shuffle"
+        case Holding():
+            return "a schedule that failed before"
+        case _:
+            return type(strategy).__name__

@@ -1,0 +1,73 @@
+"""What came of an exploration: it holds, it fails, or it is not known. Pure.
+
+A verdict *holds* only when everything that was asked for was explored; it carries how much that was. A budget that
+ended first, or runs that did not come to an end, make it *inconclusive*, never a pass.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from attrs import frozen
+
+if TYPE_CHECKING:
+    from kesoku_actors.harness.counterexample import Counterexample
+
+
+class Outcome(StrEnum):
+    """What is known of a program."""
+
+    HOLDS = "holds"
+    FAILS = "fails"
+    INCONCLUSIVE = "inconclusive"
+    NONDETERMINISM = "nondeterminism"
+    """The same schedule gave different runs: the program depends on something that is not under control."""
+
+
+EXIT_CODES: Final = {
+    Outcome.HOLDS: 0,
+    Outcome.FAILS: 1,
+    Outcome.NONDETERMINISM: 2,
+    Outcome.INCONCLUSIVE: 4,
+}
+"""What a command that explored ends with; 3 is an unsupported trio."""
+
+
+@frozen(kw_only=True)
+class Certificate:
+    """Every schedule with at most `bound` holds and ticks was played, over both orders."""
+
+    bound: int
+    schedules: int
+
+    def __str__(self) -> str:
+        events = "hold or tick" if self.bound == 1 else "holds or ticks"
+        return f"no failure with at most {self.bound} {events}: all {self.schedules:,} such schedules were run"
+
+
+@frozen(kw_only=True)
+class Verdict:
+    """What came of an exploration, and how much was explored."""
+
+    outcome: Outcome
+    schedules: int
+    classes: int
+    """Distinct happens-before classes, as far as trio's primitives and `shared` tell."""
+    steps: int
+    seconds: float
+    """Of CPU time."""
+    certificates: tuple[Certificate, ...] = ()
+    counterexample: Counterexample | None = None
+    reason: str = ""
+    """Why it is not known, or what was not deterministic."""
+
+    @property
+    def exit_code(self) -> int:
+        """What a command ends with."""
+        return EXIT_CODES[self.outcome]
+
+    def __str__(self) -> str:
+        explored = f"{self.schedules:,} schedules, {self.classes:,} distinct happens-before classes"
+        lines = [f"{self.outcome}: {explored}" + (f"; {self.reason}" if self.reason else "")]
+        return "\n".join([*lines, *map(str, self.certificates)])
