@@ -242,7 +242,7 @@ class ClaudeStream:
                 continue
             if block.type == "tool_use":
                 call = (block.fields.get("id"), block.fields.get("name"), block.input)
-                if call in seen:
+                if call[0] and call in seen:  # without an id nothing says that two are one
                     continue
                 seen.append(call)
             kept.append(block)

@@ -11,7 +11,7 @@ once more and then the turn ends as failed, never as an empty success. A blocked
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from attrs import define, field
@@ -110,8 +110,7 @@ class GeminiStream:
         if self._finish_reason == UNSIGNED:
             raise provider_error(self._source, "request", f"it misses a signature {self._finish_message}".rstrip())
         finish = FINISH.get(self._finish_reason, Finish.OTHER)
-        if self._finish_reason in MALFORMED:
-            self._parts = []
+        self._parts = [] if self._finish_reason in MALFORMED else list(_without_repeats(self._parts))
         cut = [partial.part for partial in self._partial if not partial.is_sound]
         calls = tuple(
             _call(part["functionCall"], is_cut=any(part is one for one in cut))
@@ -211,6 +210,18 @@ class GeminiStream:
         except ValueError:
             return None
         return native
+
+
+def _without_repeats(parts: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the parts but for a call sent twice, equal in id, name and arguments (M4)."""
+    seen: list[Mapping[str, Any]] = []
+    for part in parts:
+        call = _fields(part, "functionCall")
+        if call.get("id"):  # without one nothing says that two are one
+            if call in seen:
+                continue
+            seen.append(call)
+        yield part
 
 
 def _beside(part: Mapping[str, Any]) -> dict[str, Any]:

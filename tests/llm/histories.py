@@ -141,12 +141,18 @@ def _step(draw: st.DrawFn, following: Callable[[], int]) -> list[Message]:
     return rows
 
 
-def drawn_from(strategy: st.SearchStrategy[T], count: int) -> list[T]:
-    """Return so many examples."""
+def drawn_from(strategy: st.SearchStrategy[T], count: int, **further: Any) -> list[T]:
+    """Return so many examples; `further` are settings of hypothesis, such as `derandomize`."""
     found: list[T] = []
 
     @given(strategy)
-    @settings(max_examples=count, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=count,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+        **further,
+    )
     def draw(example: T) -> None:
         found.append(example)
 

@@ -101,6 +101,18 @@ def test_a_call_whose_input_is_no_whole_object_never_runs(written: str) -> None:
     assert call.arguments == {}
 
 
+def test_a_call_sent_twice_is_one_and_calls_without_an_id_are_as_many_as_came() -> None:
+    blocks = [use("date", "a", zone="UTC")] * 2 + [use("date", "a", zone="JST")] + [use("date", "", zone="UTC")] * 2
+    reply, _ = fed(*message_events(*blocks, stop="tool_use"))
+    assert [(call.id, call.arguments["zone"]) for call in reply.calls] == [
+        ("a", "UTC"),
+        ("a", "JST"),
+        ("", "UTC"),
+        ("", "UTC"),
+    ]
+    assert reply.native == {"content": blocks[1:]}
+
+
 def test_blocks_that_overlap_are_told_apart_by_their_index() -> None:
     first, second = begun(0, text("")), begun(1, text(""))
     reply, _ = fed(

@@ -125,6 +125,21 @@ def test_a_call_of_which_pieces_are_missing_or_wrong_never_runs(pieces: list[dic
     assert call.invalid is not None
 
 
+def test_a_call_sent_twice_is_one_and_calls_without_an_id_are_as_many_as_came() -> None:
+    twice = use("date", "c2ln", "c1", zone="UTC")
+    reply, _ = fed(
+        content(twice, {"functionCall": dict(twice["functionCall"])}, use("date", None, "c1", zone="JST")),
+        content(use("date", zone="UTC"), use("date", zone="UTC"), finish="STOP"),
+    )
+    assert [(call.id, call.arguments["zone"]) for call in reply.calls] == [
+        ("c1", "UTC"),
+        ("c1", "JST"),
+        ("", "UTC"),
+        ("", "UTC"),
+    ]
+    assert len(parts(reply)) == 4
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4) | st.just("half \ud800"),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
