@@ -1,14 +1,20 @@
 """The folders of sessions (M6): named by the session's own id, never by anything from outside.
 
-A cleared session's folder is renamed into `.trash` beside it before anything of it is deleted (M7).
+A cleared session's folder is renamed into `.trash` beside it before anything of it is deleted (M7). What lies in the
+trash was a model's: folders nested without end, or closed to their owner, keep nothing from being deleted, and no link
+is followed. A folder is emptied by lifting the folders in it into the trash, so that nothing is ever reached by a long
+path.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Awaitable, Callable
+import stat
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
+from typing import Final
 
 import trio
 from attrs import frozen
@@ -16,6 +22,8 @@ from attrs import frozen
 from kesoku_actors.app.locations import Unwritable, make_folder
 from kesoku_actors.clock import ID_LENGTH
 from kesoku_actors.errors import NotFound
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def workspace_folder(sessions_dir: Path, session_id: str) -> Path:
@@ -64,7 +72,7 @@ class SessionFolders:
     async def sweep(self) -> None:
         """Delete the trash, and what cannot be deleted next time."""
         if self._trash.exists():
-            await self.run(lambda: shutil.rmtree(self._trash, ignore_errors=True))
+            await self.run(lambda: _delete(self._trash))
 
     @property
     def _trash(self) -> Path:
@@ -75,3 +83,53 @@ class SessionFolders:
         if folder.is_dir():
             self._trash.mkdir(mode=0o700, exist_ok=True)
             folder.rename(self._trash / session_id)
+
+
+def _delete(trash: Path) -> None:
+    """Delete the trash and all in it; what cannot be deleted stays. Raises `OSError` when it cannot be read."""
+    top = os.open(trash, _FOLDER)
+    try:
+        waiting = os.listdir(top)
+        present = frozenset(waiting)
+        free = (name for number in count() if (name := f".{number}") not in present)
+        while waiting:
+            with suppress(OSError):
+                waiting += _taken_apart(top, waiting.pop(), free)
+    finally:
+        os.close(top)
+    with suppress(OSError):
+        trash.rmdir()
+
+
+def _taken_apart(top: int, name: str, free: Iterator[str]) -> list[str]:
+    """Delete what is called `name` in the trash, and return under which of the `free` names its folders lie there."""
+    lifted: list[str] = []
+    if not _is_folder(top, name):
+        os.unlink(name, dir_fd=top)
+        return lifted
+    _open_up(top, name)
+    folder = os.open(name, _FOLDER, dir_fd=top)
+    try:
+        for inner in os.listdir(folder):
+            with suppress(OSError):
+                if not _is_folder(folder, inner):
+                    os.unlink(inner, dir_fd=folder)
+                    continue
+                _open_up(folder, inner)
+                outer = next(free)
+                os.rename(inner, outer, src_dir_fd=folder, dst_dir_fd=top)
+                lifted.append(outer)
+    finally:
+        os.close(folder)
+    with suppress(OSError):
+        os.rmdir(name, dir_fd=top)
+    return lifted
+
+
+def _is_folder(folder: int, name: str) -> bool:
+    return stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+
+
+def _open_up(folder: int, name: str) -> None:
+    """Let ourselves into a folder: one that its owner may not write in cannot even be moved."""
+    os.chmod(name, 0o700, dir_fd=folder)
