@@ -114,9 +114,22 @@ def _apply(rows: list[Placed], cut: Cut, running: str | None) -> list[Placed]:
     if not gone:
         return kept
     first = next(index for index, each in enumerate(kept) if each.row.id in gone)
-    remark = Placed(kept[first].spot, notice(kept[first].row, f"steps-{_REMARK}", STEPS_LEFT_OUT))
+    remark = _steps_remark(kept[first])
     rest = [each for each in kept[first:] if each.row.id not in gone]
     return [*kept[:first], remark, *rest]
+
+
+def _steps_remark(first: Placed) -> Placed:
+    """Return the remark in place of steps, the first row of which is given.
+
+    It is part of their turn: as one of its own it would part the turn in two, and rung 2 a call from its result.
+    """
+    row = notice(first.row, f"steps-{_REMARK}", STEPS_LEFT_OUT)
+    return Placed(first.spot, evolve(row, root_id=first.row.root_id))
+
+
+def _is_remark(row: Message) -> bool:
+    return row.id.endswith(_REMARK)
 
 
 def _is_cut(placed: Placed, upto: Spot) -> bool:
@@ -148,7 +161,7 @@ def _shorten(rows: list[Placed], wanted: float, cost: Cost, _running: str | None
 
 def _leave_turns(rows: list[Placed], wanted: float, cost: Cost, running: str | None) -> Spot | None:
     """Rung 2: return up to which row summaries and finished turns have to go."""
-    finished = [turn for turn in turns(rows) if turn[0].row.root_id != running]
+    finished = [turn for turn in turns(rows) if turn[0].row.root_id != running and not _is_remark(turn[0].row)]
     return _leave(finished, wanted, cost)
 
 
@@ -187,7 +200,7 @@ def _clip(rows: Sequence[Placed], others: int, people: int) -> list[Placed]:
 
 def _clipped(placed: Placed, bound: int) -> Placed:
     row = placed.row
-    if row.id.endswith(_REMARK):  # ours, and short
+    if _is_remark(row):  # ours, and short
         return placed
     if row.type is Type.TOOL_CALL:
         arguments = row.metadata["tool_arguments"]

@@ -145,6 +145,20 @@ def test_steps_of_the_running_turn_go_after_that_but_never_what_people_said() ->
     assert texts[-1] == prose(400)
 
 
+def test_a_turn_whose_first_steps_were_left_out_goes_whole_when_it_has_ended() -> None:
+    talk = Talk()
+    talk.begin(prose(1_900))
+    talk.step([("a", "first")])
+    talk.step([(prose(1_900), "second")])
+    cut = fitted(talk, 1_000.0).cut
+    assert cut.steps > NOTHING_CUT.steps
+    talk.answer(prose(500))
+    talk.begin("And now?")
+    copy = fitted(talk, 1_000.0, cut)
+    assert said(copy) == [LEFT_OUT, "And now?"]
+    assert broken(messages(copy)) == []
+
+
 def test_of_a_single_message_that_is_too_long_head_and_tail_are_read() -> None:
     talk = Talk()
     talk.begin(prose(40_000))
