@@ -108,10 +108,12 @@ def left_alone(messages: Sequence[Message]) -> Iterator[tuple[int, Block]]:
     """Yield what the service's own tools did by halves: a use without its result, or the other way round."""
     placed = [(index, block) for index, message in enumerate(messages) for block in blocks_of(message)]
     awaited: dict[str, tuple[int, Block]] = {}
+    used: set[str] = set()
     waiting = {_fields(block.get("caller")).get("tool_id") for _, block in placed if block["type"] == "tool_use"}
     for index, block in placed:
-        if block["type"] == SERVER_USE and block["id"] not in awaited:
+        if block["type"] == SERVER_USE and block["id"] not in used:
             awaited[block["id"]] = index, block
+            used.add(block["id"])
         elif block["type"] == SERVER_USE or (
             block["type"] in SERVER_RESULTS and awaited.pop(block["tool_use_id"], None) is None
         ):
