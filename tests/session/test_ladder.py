@@ -149,7 +149,7 @@ def test_a_turn_whose_first_steps_were_left_out_goes_whole_when_it_has_ended() -
     talk = Talk()
     talk.begin(prose(1_900))
     talk.step([("a", "first")])
-    talk.step([(prose(1_900), "second")])
+    talk.step([(prose(1_500), "second")])
     cut = fitted(talk, 1_000.0).cut
     assert cut.steps > NOTHING_CUT.steps
     talk.answer(prose(500))
