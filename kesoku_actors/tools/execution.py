@@ -19,6 +19,7 @@ from kesoku_actors.actors.leaves import has_leaf, leaves
 from kesoku_actors.protocol import Outcome
 from kesoku_actors.tools.board import Ending, Run
 from kesoku_actors.tools.port import ToolContext, ToolOutcome
+from kesoku_actors.tools.raised import said_by
 from kesoku_actors.tools.registry import Tool
 from kesoku_actors.tools.results import text_of
 from kesoku_actors.tools.threads import Stage, ThreadCall
@@ -192,7 +193,8 @@ def _outcome(result: Any) -> ToolOutcome:
 
 def _failure(error: BaseException) -> ToolOutcome:
     """A tool that raised: the type and the message, without a traceback; of a group those of its leaves."""
-    text = "; ".join(f"{type(one).__name__}: {one}" if str(one) else type(one).__name__ for one in leaves(error))
+    said = ((type(one).__name__, said_by(one)) for one in leaves(error))
+    text = "; ".join(f"{name}: {words}" if words else name for name, words in said)
     return ToolOutcome(outcome=Outcome.ERROR, content=text[:_ERROR_CHARS], metadata={"reason": "raised"})
 
 

@@ -23,14 +23,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from attrs import define, field
 
 from kesoku_actors.errors import UsageError
+from kesoku_actors.tools.raised import said_by
 from kesoku_actors.tools.registry import ToolRegistry
 
 _LONGEST_TEXT: Final = 300
+Loaded = TypeVar("Loaded")
 
 
 class NotLoaded(UsageError):
@@ -53,11 +55,12 @@ class OwnTools:
         """Load the module and register its tools under the owner `entry`."""
         try:
             module = self._load(entry)
+            functions = _run(lambda: list(_public_functions(module)))
         except NotLoaded as problem:
             self.problems.append(f"{entry} was left out: {problem}")
             return
         before = len(self.registry.names()), len(self.problems)
-        for name, function in _public_functions(module):
+        for name, function in functions:
             self._add_function(entry, name, function)
         if (len(self.registry.names()), len(self.problems)) == before:
             self.problems.append(
@@ -71,8 +74,10 @@ class OwnTools:
             return
         try:
             self.registry.add(function, owner=entry, name=name)
-        except UsageError as problem:
-            self.problems.append(f"{place}: {problem}")
+        except BaseException as problem:  # annotations and defaults are foreign: reading them may raise anything
+            if not isinstance(problem, Exception):
+                raise
+            self.problems.append(f"{place}: {said_by(problem) if isinstance(problem, UsageError) else _named(problem)}")
 
     def _load(self, entry: str) -> ModuleType:
         if is_path(entry):
@@ -127,7 +132,7 @@ def _load_file(path: Path) -> ModuleType:
         raise
 
 
-def _run(load: Callable[[], ModuleType]) -> ModuleType:
+def _run(load: Callable[[], Loaded]) -> Loaded:
     """Run the code of a module. Raises `NotLoaded`, whatever that code raises, but for a person's Ctrl-C."""
     try:
         with redirect_stdout(sys.stderr if sys.stderr is not None else io.StringIO()):
@@ -135,12 +140,13 @@ def _run(load: Callable[[], ModuleType]) -> ModuleType:
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
-        text = " ".join(f"{type(error).__name__}: {_text(error)}".split())
-        raise NotLoaded(f"{_place(error)}{text[:_LONGEST_TEXT]}") from error
+        raise NotLoaded(f"{_place(error)}{_named(error)}") from error
 
 
-def _text(error: BaseException) -> str:
-    return error.msg if isinstance(error, SyntaxError) else str(error)
+def _named(error: BaseException) -> str:
+    """Return the type of an error and what it says, in one line."""
+    text = str(error.msg) if isinstance(error, SyntaxError) else said_by(error)
+    return " ".join(f"{type(error).__name__}: {text}".split())[:_LONGEST_TEXT]
 
 
 def _place(error: BaseException) -> str:
@@ -161,16 +167,25 @@ def _public_functions(module: ModuleType) -> Iterator[tuple[str, Callable[..., A
     public = getattr(module, "__all__", None)
     seen: list[object] = []
     for name, value in list(vars(module).items()):
-        is_function = inspect.isfunction(value) or (hasattr(value, "__wrapped__") and callable(value))
-        is_own = getattr(value, "__module__", None) == module.__name__
-        if name.startswith("_") or not is_function or not is_own or any(value is one for one in seen):
+        if name.startswith("_") or not _is_own_function(value, module) or any(value is one for one in seen):
             continue
         if public is None or name in public:
             seen.append(value)
             yield name, value
 
 
+def _is_own_function(value: object, module: ModuleType) -> bool:
+    """Tell whether a module defines this as a function; what cannot even be asked is none."""
+    try:
+        is_function = inspect.isfunction(value) or (hasattr(value, "__wrapped__") and callable(value))
+        return is_function and getattr(value, "__module__", None) == module.__name__
+    except BaseException as problem:  # a lazy object asks somebody else for what it has, who may not be there yet
+        if not isinstance(problem, Exception):
+            raise
+        return False
+
+
 def _line_of(function: Callable[..., Any]) -> int:
-    with suppress(AttributeError):
+    with suppress(AttributeError, ValueError):  # the latter: wrapped in itself
         return int(inspect.unwrap(function).__code__.co_firstlineno)
     return 1

@@ -15,6 +15,7 @@ import attrs
 from attrs import frozen
 
 from kesoku_actors.tools.docstrings import parse
+from kesoku_actors.tools.raised import said_by
 from kesoku_actors.tools.shapes import (
     InvalidArgument,
     Shape,
@@ -77,7 +78,7 @@ def record_shape(kind: type, shape_of: Callable[[Any], Shape]) -> Shape:
         except BaseException as problem:  # its own validators and converters may raise what they like
             if not isinstance(problem, Exception):
                 raise
-            raise InvalidArgument(f"{where} is refused by {kind.__name__}: {problem}") from problem
+            raise InvalidArgument(f"{where} is refused by {kind.__name__}: {said_by(problem)}") from problem
 
     def fits(value: Any) -> bool:
         return (

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
 import re
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -79,6 +80,13 @@ def signature_of(function: Callable[..., Any], *, name: str | None = None) -> Si
         told = documentation.parameters.get(parameter.name)
         keys[parameter.name] = make_key(parameter.name, shape, told, default)
     parameters = object_schema(tuple(keys.values()))
+    try:
+        json.dumps([documentation.description, parameters], ensure_ascii=False).encode()
+    except UnicodeEncodeError as problem:
+        raise InvalidTool(
+            f"tool {name!r}: its docstring or its parameters hold half a character, {problem.object[problem.start]!a}, "
+            "which no provider takes; remove it"
+        ) from problem
     return Signature(
         schema=ToolSchema(name=name, description=documentation.description, parameters=parameters),
         keys=keys,

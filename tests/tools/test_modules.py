@@ -254,3 +254,45 @@ def test_ctrl_c_while_a_module_loads_is_the_persons(own, write):
     write("raise KeyboardInterrupt\n")
     with pytest.raises(KeyboardInterrupt):
         own.add("my_tools.py")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "class Error(Exception):\n    def __str__(self):\n        raise ValueError\nraise Error",
+            "my_tools.py:4: Error:",
+        ),
+        ("__all__ = 3\ndef say() -> str:\n    'Say.'\n", "TypeError: argument of type 'int'"),
+        ("def say() -> str:\n    '\\ud800'\n", "its docstring or its parameters hold half a character, '\\ud800'"),
+        ("def say(x: str = '\\ud800') -> str:\n    'Say.'\n", "hold half a character"),
+        ("def say() -> str:\n    'Say.'\nsay.__wrapped__ = say\n", "wrapper loop"),
+        ("def say() -> str:\n    'Say.'\nsay.__signature__ = 3\n", "TypeError: unexpected object 3"),
+    ],
+)
+def test_what_is_odd_about_a_module_is_named_and_the_next_one_is_loaded(own, write, text, said):
+    write(text)
+    write('def other() -> None:\n    """Other."""\n', "other.py")
+    own.add("my_tools.py")
+    own.add("other.py")
+    assert said in "\n".join(own.problems)
+    assert own.registry.names() == ("other",)
+
+
+def test_an_object_that_answers_no_question_hides_no_function(own, write):
+    write(
+        """
+        class Lazy:
+            def __getattr__(self, name):
+                raise RuntimeError("not connected")
+
+        connection = Lazy()
+
+        def say() -> str:
+            '''Say it.'''
+            return "said"
+        """
+    )
+    own.add("my_tools.py")
+    assert own.problems == []
+    assert own.registry.names() == ("say",)

@@ -162,6 +162,21 @@ async def test_a_tool_that_raises_is_an_error_the_model_can_read(autojump_clock)
     assert made.outcome("a").content == "ValueError: no such city"
 
 
+async def test_an_error_that_cannot_say_what_it_is_is_named_by_its_type(autojump_clock):
+    class Broken(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no text")
+
+    async def fall() -> None:
+        raise Broken
+
+    async with bench([fall]) as made:
+        made.start(call("a", "fall"))
+        await made.heard(Settled, "a")
+    assert made.outcome("a").outcome is Outcome.ERROR
+    assert made.outcome("a").content == "Broken"
+
+
 async def test_a_tool_that_asks_the_program_to_exit_does_not_end_it(autojump_clock):
     async def leave() -> None:
         raise SystemExit(3)
