@@ -2,8 +2,8 @@
 
 Both runs were watched in detail. The two events that decide are uses of one thing by two tasks, at least one of which
 changes it, that come in the other order in the passing run; where there are none, uses that one of the runs does not
-come to at all. Of several pairs the one is taken that is closest to what failed: on what the failing line reads, on
-plain state before channels and locks, the earliest.
+come to at all. Of several pairs of a kind the one is taken that is closest to what failed: on what the failing line
+reads, on plain state before channels and locks, the earliest.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def deciding_pair(failing: Observed, passing: Observed, focus: frozenset[Hashabl
     for rank, pair in _candidates(failing, passing):
         plain = all(use.touch.is_plain for use in pair)
         near = any(use.touch.thing in focus for use in pair)
-        weight = (not near, rank, not plain, max(use.order for use in pair))
+        weight = (rank > 0, not near, rank, not plain, max(use.order for use in pair))
         if best is None or weight < best[0]:
             best = weight, pair
     return None if best is None else best[1]

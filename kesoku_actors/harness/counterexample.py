@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from attrs import frozen
 
-from kesoku_actors.harness.hold import Form
+from kesoku_actors.harness.hold import Base, Form
 from kesoku_actors.harness.sites import Site
 
 
@@ -21,7 +21,13 @@ class Grade(StrEnum):
     FREE_AND_TIME = "free + time"
 
 
-MEANING = {
+ORDERS: Final = {
+    Base.FIFO: "whoever could run first runs first",
+    Base.STAY: "a task goes on until it has to wait, then whoever could run first",
+}
+"""The plain orders, in words."""
+
+MEANING: Final = {
     Grade.STRICT: "trio as it is can do this: batches, each in order of arrival or reversed",
     Grade.SHUFFLE: "any order within a batch can do this, as with trio's deterministic scheduling",
     Grade.FREE: "it takes an order across batches: a wake-up from a thread, a socket or a timer can make it",

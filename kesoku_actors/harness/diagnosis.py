@@ -1,5 +1,4 @@
-"""From a failing run to a counterexample: replayed, reduced, run again in a fresh process, graded, and laid beside a run
-that passed.
+"""From a failing run to a counterexample: replayed, reduced, run again in a fresh process, graded, explained.
 
 Invariant: no token is reported for a failure that was not seen again, by the same choices, in this process and, where
 the program has a name by which it is found there, in a fresh one.
@@ -81,7 +80,7 @@ class Diagnosis:
         form = small.form
         schedule = self._run(Holding(form)).schedule
         token = shortest_token(self.exploration.fingerprint, form, schedule, self.inputs)
-        confirmed = fails_elsewhere(self.exploration, token, self.failure)
+        confirmed = fails_elsewhere(self.exploration, token)
         if confirmed is not None and confirmed != self.failure:
             now = f"fails with {confirmed}" if confirmed else "passes"
             raise Nondeterminism(

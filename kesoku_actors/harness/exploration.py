@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial, wraps
@@ -73,6 +74,5 @@ def exploration_of(function: Callable[..., Any], **changes: Any) -> Exploration:
 
 
 def _default_world() -> Callable[[], Any]:
-    from kesoku_actors.harness.world import World
-
-    return World
+    world: Callable[[], Any] = importlib.import_module("kesoku_actors.harness.world").World
+    return world

@@ -3,28 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
+from attrs import evolve
+
+from kesoku_actors.harness.campaign import Campaign
 from kesoku_actors.harness.control import execute
 from kesoku_actors.harness.control.footprints import footprints
 from kesoku_actors.harness.counterexample import Counterexample
 from kesoku_actors.harness.diagnosis import Diagnosis, Nondeterminism
 from kesoku_actors.harness.errors import Divergence
 from kesoku_actors.harness.exploration import Exploration
+from kesoku_actors.harness.failures import failure_of
 from kesoku_actors.harness.replay import Replay
+from kesoku_actors.harness.rerun import play
 from kesoku_actors.harness.search import Found, Searched, Watcher, search
 from kesoku_actors.harness.strategy import RunInfo
+from kesoku_actors.harness.token import token_of
 from kesoku_actors.harness.verdict import Outcome, Verdict
 
 
 def explored(
-    exploration: Exploration, inputs: Mapping[str, Any] | None = None, *, on_run: Watcher | None = None
+    exploration: Exploration,
+    inputs: Mapping[str, Any] | None = None,
+    *,
+    on_run: Watcher | None = None,
+    campaign: Campaign | None = None,
 ) -> Verdict:
-    """Explore a program with one set of inputs. Raises `UnsupportedTrio` and what a strategy raises."""
+    """Explore a program with one set of inputs; go on with a campaign, if it is of one.
+
+    Raises `UnsupportedTrio` and what a strategy raises.
+    """
     given = inputs or {}
     program = exploration.program(given)
+    plan = exploration.plan if campaign is None else campaign.resumed().plan
+
+    def seen(so_far: Searched) -> None:
+        if campaign is not None:
+            campaign.keep(so_far)
+        if on_run is not None:
+            on_run(so_far)
+
     with footprints() as watch:
-        so_far = search(program, exploration.plan, watch, on_run=on_run)
+        so_far = search(program, plan, watch, on_run=seen)
+    if campaign is not None:
+        campaign.keep(so_far, now=True)
+        so_far.add(campaign.before)
     if so_far.found is not None:
         return failed(exploration, given, so_far, so_far.found)
     changed = _changed(exploration, given, so_far)
@@ -75,3 +99,26 @@ def _changed(exploration: Exploration, inputs: Mapping[str, Any], so_far: Search
     if run.error is not None:
         return f"the first schedule passed, and fails after {so_far.schedules:,} more"
     return ""
+
+
+def replayed(exploration: Exploration, text: str) -> Verdict:
+    """Play a token, and tell of the failure that comes of it. Raises `BadToken`.
+
+    A token of another source is played as well as it can be, and the verdict says so.
+    """
+    token = token_of(text)
+    stale = "" if token.fingerprint == exploration.fingerprint else _STALE
+    if token.inputs is None:
+        return verdict_of(Searched(), Outcome.INCONCLUSIVE, reason="the inputs could not be written into this token")
+    try:
+        run = play(exploration, token, is_stale=bool(stale))
+    except Divergence as error:
+        return verdict_of(Searched(), Outcome.NONDETERMINISM, reason=f"the token does not fit: {error}")
+    so_far = Searched(schedules=1, steps=run.steps)
+    if run.error is None:
+        return verdict_of(so_far, Outcome.HOLDS, reason="; ".join(filter(None, [stale, "this schedule passes"])))
+    found = Found(failure=failure_of(run.error), schedule=run.schedule, strategy="a token", error=run.error)
+    return evolve(failed(exploration, token.inputs, so_far, found), reason=stale)
+
+
+_STALE: Final = "the source was changed since the token was written, and it was played as well as it could be"

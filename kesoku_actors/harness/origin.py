@@ -6,6 +6,7 @@ without arguments.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import inspect
 import sys
@@ -29,6 +30,8 @@ class Origin:
 
     file: str
     name: str
+    module: str
+    """What Python calls the module where it was found; another process may call it otherwise."""
 
     def __str__(self) -> str:
         return f"{Path(self.file).name}:{self.name}"
@@ -40,7 +43,7 @@ def origin_of(function: Callable[..., Any]) -> Origin | None:
     file = getattr(inspect.unwrap(function), "__code__", None)
     if file is None or "<" in name or not Path(file.co_filename).is_file():
         return None
-    return Origin(str(Path(file.co_filename).resolve()), name)
+    return Origin(str(Path(file.co_filename).resolve()), name, str(getattr(function, "__module__", "")))
 
 
 def source_fingerprint(function: Callable[..., Any]) -> str:
@@ -49,6 +52,16 @@ def source_fingerprint(function: Callable[..., Any]) -> str:
     file = Path(code.co_filename) if code is not None else Path("-")
     text = file.read_text(encoding="utf-8", errors="surrogateescape") if file.is_file() else ""
     return fingerprint_of(f"{getattr(function, '__qualname__', function)}\n{text}")
+
+
+def load_origin(origin: Origin) -> ModuleType:
+    """Return the module that an origin is in: by its name, if that leads to its file, or by the file."""
+    try:
+        found = importlib.import_module(origin.module) if origin.module not in ("", "__main__") else None
+    except ImportError:
+        found = None
+    is_it = found is not None and str(getattr(found, "__file__", "")) == origin.file
+    return found if found is not None and is_it else load(origin.file)
 
 
 def load(target: str) -> ModuleType:

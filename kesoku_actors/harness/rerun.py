@@ -16,8 +16,9 @@ from attrs import asdict, evolve
 from kesoku_actors.harness.control import Limits, Run, execute
 from kesoku_actors.harness.exploration import Exploration, exploration_of
 from kesoku_actors.harness.failures import failure_of
+from kesoku_actors.harness.fresh import fresh_python
 from kesoku_actors.harness.hold import Form, Holding
-from kesoku_actors.harness.origin import load, programs_in
+from kesoku_actors.harness.origin import Origin, load_origin, programs_in
 from kesoku_actors.harness.replay import Replay
 from kesoku_actors.harness.schedule import Schedule
 from kesoku_actors.harness.strategy import RunInfo, Strategy
@@ -44,7 +45,7 @@ def play(exploration: Exploration, token: Token, *, is_stale: bool, trace: bool 
     return execute(program, strategy, limits=plan.limits, may_tick=plan.may_tick, trace=trace)
 
 
-def fails_elsewhere(exploration: Exploration, text: str, failure: str) -> str | None:
+def fails_elsewhere(exploration: Exploration, text: str) -> str | None:
     """Play a token in a fresh process; return the name of its failure there, empty when it passes.
 
     None when the program cannot be found by name in another process, or when its inputs cannot be written down.
@@ -55,28 +56,24 @@ def fails_elsewhere(exploration: Exploration, text: str, failure: str) -> str | 
     request = {
         "file": origin.file,
         "name": origin.name,
+        "module": origin.module,
         "token": text,
-        "path": sys.path,
         "limits": asdict(exploration.plan.limits),
         "may_tick": exploration.plan.may_tick,
     }
+    command, environment = fresh_python("kesoku_actors.harness.rerun")
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "kesoku_actors.harness.rerun"],
-        input=json.dumps(request),
-        capture_output=True,
-        text=True,
-        timeout=_LONGEST_S,
+        command, input=json.dumps(request), env=environment, capture_output=True, text=True, timeout=_LONGEST_S
     )
     if done.returncode != 0:
-        said = done.stderr.strip().rpartition("\n")[2]
-        return f"{failure} in this process, while a fresh one could not run it: {said}"
+        return None
     return str(json.loads(done.stdout.rpartition("\n")[2])["failure"])
 
 
 def answer(request: dict[str, Any]) -> dict[str, str]:
     """Play what is asked for, here."""
-    sys.path[:] = [*request["path"], *(one for one in sys.path if one not in request["path"])]
-    [function] = programs_in(load(request["file"]), request["name"]).values()
+    origin = Origin(request["file"], request["name"], request["module"])
+    [function] = programs_in(load_origin(origin), origin.name).values()
     exploration = exploration_of(function)
     plan = evolve(exploration.plan, limits=Limits(**request["limits"]), may_tick=request["may_tick"])
     run = play(evolve(exploration, plan=plan), token_of(request["token"]), is_stale=False)

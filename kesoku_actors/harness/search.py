@@ -47,17 +47,19 @@ class Plan:
     may_tick: bool = True
     shard: tuple[int, int] = (0, 1)
     """Which share of the work, of how many: a share runs every so-many-th run."""
-    begin_at: int = 0
-    """Runs that were made before."""
+    runs_before: int = 0
+    """Runs of this share's that were made before, by an earlier search that this one goes on with."""
+    holds_before: int = 0
+    """Forms that were played before."""
 
     def rng(self, number: int) -> random.Random:
         """Return the randomness of the run with this number."""
         return random.Random(f"{self.seed}:{number}")
 
-    def fresh_strategy(self, certifier: HoldBound | None) -> Strategy:
-        """Return the strategy, knowing nothing yet; what certifies takes part in a portfolio."""
+    def fresh_strategy(self, holds: HoldBound) -> Strategy:
+        """Return the strategy, knowing nothing yet; `holds` takes part in a portfolio."""
         if isinstance(self.strategy, str):
-            return strategy_named(self.strategy, shard=self.shard, holds=certifier)
+            return strategy_named(self.strategy, shard=self.shard, holds=holds)
         return self.strategy()
 
 
@@ -68,6 +70,8 @@ class Found:
     failure: str
     schedule: Schedule
     strategy: str
+    error: BaseException | None = field(default=None, eq=False, repr=False)
+    """What it ended with; none when another process found it."""
 
 
 @define(kw_only=True)
@@ -86,8 +90,30 @@ class Searched:
     """Runs that came to their step limit."""
     escaped: str = ""
     """How the program reached outside of the simulated world."""
+    runs: int = 0
+    """Runs that the strategy decided, those before among them."""
+    holds: int = 0
+    """Forms with few holds and ticks that were played, those before among them."""
     first: Schedule | None = None
     """That of the first run."""
+
+    def add(self, other: Searched) -> None:
+        """Add what another search of the same program saw, with other inputs or another share of the work."""
+        self.schedules += other.schedules
+        self.steps += other.steps
+        self.seconds += other.seconds
+        self.classes |= other.classes
+        self.runs += other.runs
+        self.holds += other.holds
+        self.unended += other.unended
+        self.escaped = self.escaped or other.escaped
+        self.reason = self.reason or other.reason
+        self.found = self.found or other.found
+        self.first = self.first or other.first
+        one, more = self.certificate, other.certificate
+        self.certificate = more if one is None else one
+        if one is not None and more is not None:
+            self.certificate = Certificate(bound=one.bound, schedules=one.schedules + more.schedules)
 
     @property
     def is_stopped(self) -> bool:
@@ -112,40 +138,41 @@ def search(
     program: Program, plan: Plan, watch: Watch, *, known: Sequence[Form] = (), on_run: Watcher | None = None
 ) -> Searched:
     """Run a program as planned; `known` forms first: they failed before, with other inputs."""
-    run, so_far = runner_of(program, plan, watch), Searched()
-    certifier = HoldBound(plan.certify, shard=plan.shard) if plan.certify else None
-    strategy = plan.fresh_strategy(certifier)
+    run, so_far = runner_of(program, plan, watch), Searched(runs=plan.runs_before, holds=plan.holds_before)
+    holds = HoldBound(plan.certify or 1, shard=plan.shard, skip=plan.holds_before)
+    strategy = plan.fresh_strategy(holds)
     began = process_time()
-    for number, turn in enumerate(_turns(plan, strategy, certifier, known)):
+    for number, turn in enumerate(_turns(plan, strategy, holds, so_far, known)):
         if plan.seconds is not None and so_far.seconds >= plan.seconds:
             so_far.reason = f"the time was over after {so_far.schedules:,} schedules"
             return so_far
         length = so_far.steps // so_far.schedules if so_far.schedules else _FIRST_LENGTH
-        global_number = plan.begin_at + number * plan.shard[1] + plan.shard[0]
-        turn.begin(RunInfo(number=number, rng=plan.rng(global_number), length=length))
+        rng = plan.rng(so_far.runs * plan.shard[1] + plan.shard[0])
+        turn.begin(RunInfo(number=number, rng=rng, length=length))
         decides = turn.current if isinstance(turn, Portfolio) and turn.current is not None else turn
+        so_far.runs += turn is strategy
         _keep(so_far, run(decides), watch, decides)
-        so_far.seconds = process_time() - began
+        so_far.seconds, so_far.holds = process_time() - began, max(so_far.holds, holds.played)
         if on_run is not None:
             on_run(so_far)
         if so_far.is_stopped:
             return so_far
-    if certifier is not None:
-        so_far.certificate = Certificate(bound=certifier.bound, schedules=certifier.played)
+    if plan.certify:
+        so_far.certificate = Certificate(bound=plan.certify, schedules=holds.played)
     return so_far
 
 
-def _turns(plan: Plan, strategy: Strategy, certifier: HoldBound | None, known: Sequence[Form]) -> Iterator[Strategy]:
+def _turns(
+    plan: Plan, strategy: Strategy, holds: HoldBound, so_far: Searched, known: Sequence[Form]
+) -> Iterator[Strategy]:
     """Yield who decides each run: known forms, then the strategy, then what is left of the certificate."""
     for form in known:
         yield Holding(form)
     share, shares = plan.shard
-    for _ in range(plan.begin_at + share, plan.runs, shares):
-        if is_exhausted(strategy):
-            break
+    while so_far.runs * shares + share < plan.runs and not is_exhausted(strategy):
         yield strategy
-    while certifier is not None and not certifier.is_exhausted:
-        yield certifier
+    while plan.certify and not holds.is_exhausted:
+        yield holds
 
 
 def _keep(so_far: Searched, run: Run, watch: Watch, strategy: Strategy) -> None:
@@ -167,7 +194,9 @@ def _keep(so_far: Searched, run: Run, watch: Watch, strategy: Strategy) -> None:
         return
     if any(isinstance(end, KeyboardInterrupt) for end in ends):
         raise run.error
-    so_far.found = Found(failure=failure_of(run.error), schedule=run.schedule, strategy=described(strategy))
+    so_far.found = Found(
+        failure=failure_of(run.error), schedule=run.schedule, strategy=described(strategy), error=run.error
+    )
 
 
 def described(strategy: Strategy) -> str:

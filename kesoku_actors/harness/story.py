@@ -17,6 +17,7 @@ from attrs import define, evolve, field
 from kesoku_actors.harness.cause import Observed, Use, cone, deciding_pair, parting, source_of
 from kesoku_actors.harness.control import Step
 from kesoku_actors.harness.counterexample import (
+    ORDERS,
     Arrow,
     Blocked,
     Doing,
@@ -355,5 +356,5 @@ def _difference(form: Form, other: Form) -> str:
     added = [event for event in other.events if event not in form.events]
     said = [f"without: {event}" for event in missing] + [f"with: {event}" for event in added]
     if form.base is not other.base:
-        said.append(f"in the order {other.base} in place of {form.base}")
+        said.append(f"in the other order: {ORDERS[other.base]}")
     return "; ".join(said)

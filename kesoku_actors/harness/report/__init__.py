@@ -8,6 +8,7 @@
 
 from kesoku_actors.harness.report.data import data_of, schema
 from kesoku_actors.harness.report.mermaid import mermaid
+from kesoku_actors.harness.report.page import page
 from kesoku_actors.harness.report.text import text
 
-__all__ = ["data_of", "mermaid", "schema", "text"]
+__all__ = ["data_of", "mermaid", "page", "schema", "text"]

@@ -13,13 +13,8 @@ from typing import Final
 
 from attrs import frozen
 
-from kesoku_actors.harness.counterexample import MEANING, Counterexample, Doing, LaneView, RunView, Story
-from kesoku_actors.harness.hold import Base
+from kesoku_actors.harness.counterexample import MEANING, ORDERS, Counterexample, Doing, LaneView, RunView, Story
 
-_ORDERS: Final = {
-    Base.FIFO: "whoever can run first runs first",
-    Base.STAY: "a task goes on until it has to wait, then whoever could run first",
-}
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _WIDEST: Final = 300
 
@@ -60,7 +55,7 @@ def _lines(found: Counterexample, ink: Ink) -> Iterator[str]:
         yield f"{ink.bold}With these inputs{ink.off}"
         yield from (f"  {name} = {printable(repr(value))}" for name, value in found.inputs.items())
     yield ""
-    yield f"{ink.bold}How to make it fail{ink.off} (order: {_ORDERS[found.form.base]})"
+    yield f"{ink.bold}How to make it fail{ink.off} (order: {ORDERS[found.form.base]})"
     yield from (f"  {number}. {event}" for number, event in enumerate(found.form.events, 1))
     if not found.form.events:
         yield "  Nothing has to be held: the plain order fails."
@@ -77,9 +72,9 @@ def _lines(found: Counterexample, ink: Ink) -> Iterator[str]:
     yield from _passing(story, ink)
     yield ""
     yield f"{ink.bold}Who can do this{ink.off}: {found.grade} ({MEANING[found.grade]})"
-    yield f"  Failing runs: {'; '.join(map(str, found.rates))}. Found by {found.found_by} after {found.found_after:,}."
+    yield f"  Failing runs: {'; '.join(map(str, found.rates))}. Found by {found.found_by}, after {found.found_after:,}."
     if not found.is_confirmed:
-        yield "  It was seen again in this process only: a fresh one does not find this program, or its inputs, by name."
+        yield "  It was seen again in this process only: a fresh one does not find this program or its inputs by name."
     yield ""
     yield f"{ink.bold}See it again{ink.off}: --replay {found.token}"
 
@@ -131,13 +126,12 @@ def _with_ancestors(lanes: tuple[LaneView, ...], shown: set[str]) -> set[str]:
 def _run(run: RunView, ink: Ink) -> Iterator[str]:
     """Yield a line for each step that matters, in order, with the passing of time between."""
     width = max((len(row.lane) for row in run.doings), default=0)
-    ticks = list(run.ticks)
+    ticks = [number for number, _ in run.ticks]
     for row in run.doings:
-        while ticks and ticks[0][0] < row.step:
-            number, now = ticks.pop(0)
-            yield f"  {number:>5}  {ink.yellow}{'':<{width}}  time passes, though work is runnable{ink.off}"
+        while ticks and ticks[0] < row.step:
+            yield f"  {ticks.pop(0):>5}  {ink.yellow}{'':<{width}}  time passes, though work is runnable{ink.off}"
         yield _row(row, width, ink)
-    for number, _ in ticks:
+    for number in ticks:
         yield f"  {number:>5}  {ink.yellow}{'':<{width}}  time passes, though work is runnable{ink.off}"
 
 

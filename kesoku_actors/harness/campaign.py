@@ -1,0 +1,79 @@
+"""A campaign: an exploration that is stopped and goes on another day, or that several machines share.
+
+What was explored stands in a file, one JSON object, written anew by a rename so that it is whole whenever it is read.
+It goes on only with the same source, seed, strategy and share.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import define, evolve, field
+
+from kesoku_actors.harness.errors import HarnessError
+from kesoku_actors.harness.exploration import Exploration
+from kesoku_actors.harness.search import Plan, Searched
+
+_EVERY_S: Final = 1.0
+"""CPU seconds between two writes."""
+
+
+@define(eq=False)
+class Campaign:
+    """One file, and what stood in it."""
+
+    path: Path
+    exploration: Exploration
+    before: Searched = field(factory=Searched)
+    _written: float = 0.0
+
+    def resumed(self) -> Exploration:
+        """Return the exploration of what is left. Raises `HarnessError` for a file of another one."""
+        plan = self.exploration.plan
+        if not self.path.exists():
+            return self.exploration
+        try:
+            kept: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8"))
+            if kept["campaign"] != self._identity():
+                raise HarnessError(
+                    f"{self.path} is of another source, seed, strategy or share; begin with another file"
+                )
+            self.before = Searched(
+                schedules=int(kept["schedules"]),
+                steps=int(kept["steps"]),
+                seconds=float(kept["cpu_seconds"]),
+                classes={int(one, 16) for one in kept["classes"]},
+                unended=int(kept["unended"]),
+                runs=int(kept["runs"]),
+                holds=int(kept["holds"]),
+            )
+        except (ValueError, KeyError, TypeError):
+            raise HarnessError(f"{self.path} is no file of a campaign") from None
+        plan = evolve(plan, runs_before=self.before.runs, holds_before=self.before.holds)
+        return evolve(self.exploration, plan=plan)
+
+    def keep(self, so_far: Searched, *, now: bool = False) -> None:
+        """Write down what was explored, if the last time was some time ago."""
+        if not now and so_far.seconds - self._written < _EVERY_S:
+            return
+        self._written = so_far.seconds
+        kept = {
+            "campaign": self._identity(),
+            "schedules": self.before.schedules + so_far.schedules,
+            "steps": self.before.steps + so_far.steps,
+            "cpu_seconds": self.before.seconds + so_far.seconds,
+            "unended": self.before.unended + so_far.unended,
+            "runs": so_far.runs,
+            "holds": so_far.holds,
+            "classes": sorted(f"{one:016x}" for one in self.before.classes | so_far.classes),
+        }
+        beside = self.path.with_name(f"{self.path.name}.{os.getpid()}.new")
+        beside.write_text(json.dumps(kept), encoding="utf-8")
+        beside.replace(self.path)
+
+    def _identity(self) -> list[Any]:
+        plan: Plan = self.exploration.plan
+        return [self.exploration.fingerprint, plan.seed, str(plan.strategy), plan.certify, list(plan.shard)]

@@ -1,0 +1,175 @@
+"""Exploring from a command line: programs of a file or a module, each to its verdict, told to people or to machines.
+
+Exit codes: 0 holds, 1 a counterexample, 2 the program is not deterministic, 3 an unsupported trio, 4 inconclusive; of
+several programs the gravest counts. What is no use of this command at all is a `HarnessError` that is raised.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import process_time
+from typing import Any, Final, TextIO
+
+from attrs import define, evolve, frozen
+
+from kesoku_actors.harness.control import check_trio
+from kesoku_actors.harness.errors import Divergence, HarnessError, UnsupportedTrio
+from kesoku_actors.harness.exploration import Exploration, exploration_of
+from kesoku_actors.harness.front import Overrides, overridden, verdict_on
+from kesoku_actors.harness.jobs import explored_by_many
+from kesoku_actors.harness.origin import load, programs_in
+from kesoku_actors.harness.report import data_of, mermaid, page, text
+from kesoku_actors.harness.report.text import COLOURED, PLAIN
+from kesoku_actors.harness.search import Searched
+from kesoku_actors.harness.steps import steps_of
+from kesoku_actors.harness.verdict import EXIT_CODES, Outcome, Verdict
+
+UNSUPPORTED_TRIO: Final = 3
+_GRAVEST_FIRST: Final = (Outcome.FAILS, Outcome.NONDETERMINISM, Outcome.INCONCLUSIVE, Outcome.HOLDS)
+_LINE_EVERY_S: Final = 0.2
+
+
+@frozen(kw_only=True)
+class Wanted:
+    """What the command line asks for; none: what the test says, or the default."""
+
+    target: str
+    """`FILE_OR_MODULE[:TEST]`."""
+    runs: int | None = None
+    seconds: float | None = None
+    jobs: int = 1
+    strategy: str | None = None
+    certify: int | None = None
+    seed: int | None = None
+    replay: str | None = None
+    step: bool = False
+    html: Path | None = None
+    mermaid: bool = False
+    json: bool = False
+    shard: tuple[int, int] = (0, 1)
+    resume: Path | None = None
+
+
+def check(wanted: Wanted, out: TextIO, err: TextIO) -> int:
+    """Explore what is wanted, tell what came of it, and return the exit code. Raises `HarnessError`."""
+    try:
+        check_trio()
+    except UnsupportedTrio as error:
+        err.write(f"{error}\n")
+        return UNSUPPORTED_TRIO
+    target, _, only = _split(wanted.target)
+    programs = {name: _exploration(one, wanted) for name, one in programs_in(load(target), only or None).items()}
+    if len(programs) > 1 and (wanted.replay or wanted.html or wanted.resume):
+        raise HarnessError(f"say which program: {', '.join(f'{target}:{name}' for name in programs)}")
+    outcomes = [_one(exploration, wanted, out, err) for exploration in programs.values()]
+    return EXIT_CODES[min(outcomes, key=_GRAVEST_FIRST.index)]
+
+
+def parse_shard(said: str) -> tuple[int, int]:
+    """Return `(0, 4)` for `1/4`. Raises `HarnessError`."""
+    share, _, shares = said.partition("/")
+    if not (share.isdecimal() and shares.isdecimal() and 1 <= int(share) <= int(shares)):
+        raise HarnessError(f"a shard is i/n, as 1/4 to 4/4, not {said!r}")
+    return int(share) - 1, int(shares)
+
+
+def _split(target: str) -> tuple[str, str, str]:
+    if Path(target).is_file():
+        return target, "", ""
+    return target.rpartition(":") if ":" in target and not Path(target).exists() else (target, "", "")
+
+
+def _exploration(function: Callable[..., Any], wanted: Wanted) -> Exploration:
+    exploration = exploration_of(function)
+    changes: dict[str, Any] = {
+        "runs": wanted.runs,
+        "seconds": wanted.seconds,
+        "strategy": wanted.strategy,
+        "certify": wanted.certify,
+        "seed": wanted.seed,
+    }
+    given = {name: value for name, value in changes.items() if value is not None}
+    exploration = evolve(exploration, plan=evolve(exploration.plan, shard=wanted.shard, **given))
+    needed = [one.name for one in exploration.open_arguments if one.default is one.empty]
+    if needed:
+        raise HarnessError(
+            f"{exploration.name} needs {', '.join(needed)}: pytest gives it fixtures, this command cannot"
+        )
+    return exploration
+
+
+def _one(exploration: Exploration, wanted: Wanted, out: TextIO, err: TextIO) -> Outcome:
+    if wanted.step:
+        return _step(exploration, wanted, out)
+    line = _Line(exploration.name, err)
+    with overridden(Overrides(replay=wanted.replay)):
+        if wanted.jobs > 1 and wanted.replay is None:
+            verdict = explored_by_many(exploration, wanted.jobs, on_run=line, resume=wanted.resume)
+        else:
+            verdict = verdict_on(exploration, on_run=line, resume=wanted.resume)
+    line.clear()
+    _tell(exploration, verdict, wanted, out)
+    return verdict.outcome
+
+
+def _tell(exploration: Exploration, verdict: Verdict, wanted: Wanted, out: TextIO) -> None:
+    found = verdict.counterexample
+    if wanted.html is not None and found is not None:
+        wanted.html.write_text(page(found), encoding="utf-8")
+    if wanted.json:
+        out.write(f"{json.dumps(data_of(exploration.name, verdict))}\n")
+        return
+    if found is not None and wanted.mermaid:
+        out.write(f"{mermaid(found)}\n")
+        return
+    if found is not None:
+        out.write(f"{text(found, COLOURED if out.isatty() else PLAIN)}\n\n")
+    out.write(f"{exploration.name} {verdict}\n")
+
+
+def _step(exploration: Exploration, wanted: Wanted, out: TextIO) -> Outcome:
+    """Show a run step by step; on a terminal, one with each Enter."""
+    if wanted.replay is None:
+        raise HarnessError("--step shows the run of a token: give one with --replay")
+    try:
+        paragraphs = list(steps_of(exploration, wanted.replay))
+    except Divergence as error:
+        out.write(f"the token does not fit: {error}\n")
+        return Outcome.NONDETERMINISM
+    waits = out.isatty() and sys.stdin is not None and sys.stdin.isatty()
+    for paragraph in paragraphs:
+        out.write(f"{paragraph}\n")
+        out.flush()
+        if waits and not sys.stdin.readline():
+            break
+    return Outcome.FAILS if "fails" in paragraphs[-1] else Outcome.HOLDS
+
+
+@define
+class _Line:
+    """The line that tells the progress, on a terminal alone."""
+
+    name: str
+    err: TextIO
+    told_s: float = -1.0
+
+    def __call__(self, so_far: Searched) -> None:
+        now = process_time() if so_far.seconds == 0 else so_far.seconds
+        if not self.err.isatty() or now - self.told_s < _LINE_EVERY_S:
+            return
+        self.told_s = now
+        rate = so_far.schedules / so_far.seconds if so_far.seconds else 0.0
+        failures = int(so_far.found is not None)
+        self.err.write(
+            f"\r\x1b[K{self.name}: {so_far.schedules:,} schedules, {rate:,.0f}/s, "
+            f"{len(so_far.classes):,} distinct classes, {failures} failures"
+        )
+        self.err.flush()
+
+    def clear(self) -> None:
+        if self.err.isatty():
+            self.err.write("\r\x1b[K")
+            self.err.flush()

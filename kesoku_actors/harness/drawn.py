@@ -1,0 +1,99 @@
+"""Programs with inputs that Hypothesis draws: the search over schedules is made for each input; both shrink together.
+
+A failing schedule is kept in hold form, by names that mean the same for other inputs, and tried first with each input
+that Hypothesis tries while it shrinks. So a smaller input fails at once, if it fails in the same way.
+
+Invariant: what failed for an input fails for it again, as every schedule that ever failed is tried again; Hypothesis
+holds programs for flaky that do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from attrs import define, evolve, field
+from hypothesis import HealthCheck, given, seed, settings
+
+from kesoku_actors.harness.control.footprints import footprints
+from kesoku_actors.harness.diagnosis import Diagnosis, Nondeterminism
+from kesoku_actors.harness.exploration import Exploration
+from kesoku_actors.harness.explore import failed, verdict_of
+from kesoku_actors.harness.hold import Form
+from kesoku_actors.harness.search import Found, Searched, Watcher, search
+from kesoku_actors.harness.verdict import Outcome, Verdict
+
+
+class _Failing(Exception):
+    """Tells Hypothesis that an input fails; its cause tells which failure it is."""
+
+
+@define(eq=False)
+class _Drawing:
+    """The search over inputs."""
+
+    exploration: Exploration
+    fixed: Mapping[str, Any]
+    """Arguments that are not drawn."""
+    on_run: Watcher | None
+    total: Searched = field(factory=Searched)
+    known: list[Form] = field(factory=list)
+    last: tuple[Mapping[str, Any], Found] | None = None
+    """The last input that failed; when Hypothesis is through, the smallest."""
+
+    def once(self, drawn: Mapping[str, Any]) -> None:
+        """Search with one input. Raises `_Failing`."""
+        inputs, plan = {**self.fixed, **drawn}, self.exploration.plan
+        left = None if plan.seconds is None else plan.seconds - self.total.seconds
+        runs = max(1, plan.runs // self.exploration.examples)
+        share = evolve(plan, runs=runs, seconds=left)
+        if (left is not None and left <= 0) or self.total.escaped:
+            self.total.reason = self.total.reason or "the time was over before every input was drawn"
+            share = evolve(plan, runs=0, certify=0, seconds=None)  # what failed before has to fail again
+        with footprints() as watch:
+            so_far = search(self.exploration.program(inputs), share, watch, known=self.known, on_run=self._shown)
+        found, so_far.found = so_far.found, None
+        self.total.add(so_far)
+        if found is not None:
+            self._fail(inputs, found)
+
+    def _fail(self, inputs: Mapping[str, Any], found: Found) -> NoReturn:
+        form = Diagnosis(self.exploration, inputs, found.failure, self.exploration.plan).reduced(found.schedule).form
+        if form not in self.known:
+            self.known.append(form)
+        self.last = inputs, found
+        raise _Failing(found.failure) from found.error
+
+    def _shown(self, so_far: Searched) -> None:
+        if self.on_run is not None:
+            seen = Searched(classes=set(self.total.classes))
+            seen.add(self.total)
+            seen.add(so_far)
+            self.on_run(seen)
+
+
+def drawn_verdict(exploration: Exploration, fixed: Mapping[str, Any], on_run: Watcher | None = None) -> Verdict:
+    """Explore a program with the inputs that Hypothesis draws, beside arguments that are fixed."""
+    drawing = _Drawing(exploration, fixed, on_run)
+
+    @seed(exploration.plan.seed)
+    @settings(
+        max_examples=exploration.examples,
+        deadline=None,
+        database=None,
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(**exploration.drawn)
+    def test(**drawn: Any) -> None:
+        drawing.once(drawn)
+
+    try:
+        test()
+    except _Failing:
+        assert drawing.last is not None
+        inputs, found = drawing.last
+        return failed(exploration, inputs, drawing.total, found)
+    except Nondeterminism as error:
+        return verdict_of(drawing.total, Outcome.NONDETERMINISM, reason=str(error))
+    return verdict_of(drawing.total, None)

@@ -1,0 +1,82 @@
+"""One share of an exploration, in a process of its own; `jobs` starts it and reads what it says.
+
+`python -m kesoku_actors.harness.share` reads a request as JSON on its standard input and writes a JSON object a line:
+what it saw since the last line, and at the end how it came out.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import define, evolve, field
+
+from kesoku_actors.harness.exploration import exploration_of
+from kesoku_actors.harness.front import verdict_on
+from kesoku_actors.harness.origin import Origin, load_origin, programs_in
+from kesoku_actors.harness.search import Searched
+
+_EVERY_S: Final = 0.1
+
+
+@define
+class _Teller:
+    """Tells the progress, now and then."""
+
+    told_s: float = 0.0
+    classes: set[int] = field(factory=set)
+
+    def __call__(self, so_far: Searched) -> None:
+        if so_far.seconds - self.told_s >= _EVERY_S:
+            self.tell(so_far)
+
+    def tell(self, so_far: Searched) -> None:
+        self.told_s = so_far.seconds
+        fresh = so_far.classes - self.classes
+        self.classes |= fresh
+        _say({"schedules": so_far.schedules, "steps": so_far.steps, "seconds": so_far.seconds, "classes": list(fresh)})
+
+
+def _say(line: dict[str, Any]) -> None:
+    sys.stdout.write(f"{json.dumps(line)}\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Explore what is asked for."""
+    request = json.load(sys.stdin)
+    origin = Origin(request["file"], request["name"], request["module"])
+    [function] = programs_in(load_origin(origin), origin.name).values()
+    exploration = exploration_of(function)
+    share, shares = request["shard"]
+    plan = evolve(exploration.plan, **request["plan"])
+    if exploration.drawn:
+        plan = evolve(plan, seed=plan.seed + share, runs=plan.runs // shares)
+    else:
+        plan = evolve(plan, shard=(share, shares))
+    teller, resume = _Teller(), request["resume"]
+    last: list[Searched] = []
+
+    def seen(so_far: Searched) -> None:
+        last[:] = [so_far]
+        teller(so_far)
+
+    verdict = verdict_on(evolve(exploration, plan=plan), on_run=seen, resume=None if resume is None else Path(resume))
+    for so_far in last:
+        teller.tell(so_far)
+    found = verdict.counterexample
+    _say(
+        {
+            "outcome": verdict.outcome.value,
+            "reason": verdict.reason,
+            "certified": sum(one.schedules for one in verdict.certificates),
+            "token": None if found is None else found.token,
+            "found_by": "" if found is None else found.found_by,
+        }
+    )
+
+
+if __name__ == "__main__":
+    main()
