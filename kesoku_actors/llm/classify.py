@@ -169,6 +169,23 @@ def _words(source: Source) -> dict[str, str]:
     return {"provider": source.provider, "key": source.key, "model": source.model, "address": source.address}
 
 
+def check_key(source: Source, key: str) -> None:
+    """Raise `ProviderError` (auth) for a key that no header can hold; the library's own error would repeat it (T6)."""
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise provider_error(source, "auth", "it holds characters that no key has")
+
+
+def without_key(said: bytes, key: str | None) -> bytes:
+    """Return what a server said without the key: some repeat the one they refuse (T6)."""
+    return said.replace(key.encode(), b"***") if key else said
+
+
+def check_page(source: Source, content_type: str) -> None:
+    """Raise `ProviderError` (address) for an answer that is a web page."""
+    if content_type.partition(";")[0].strip().lower() == "text/html":
+        raise provider_error(source, "address", "it answered with a web page")
+
+
 def from_status(source: Source, status: int, headers: Mapping[str, str], body: bytes, *, now: float) -> ProviderError:
     """Return what an HTTP answer that is no success means.
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import trio
 from attrs import define, evolve, field, frozen
 
-from kesoku_actors.llm.classify import Source
+from kesoku_actors.llm.classify import Source, check_key
 from kesoku_actors.llm.claude_body import ClaudeOptions, make_body
 from kesoku_actors.llm.claude_names import CONTEXT_TOKENS, ThinkingLevel
 from kesoku_actors.llm.claude_repair import repair
@@ -118,6 +118,7 @@ class ClaudeModel:
     async def _connected(self) -> ClaudeClient:
         async with self._making:
             if self._client is None:
+                check_key(self.source, self.access.api_key or "")
                 self._client = await trio.to_thread.run_sync(self._open)
                 for notice in self._client.notices:
                     self.log.warning(notice, setting=self.source.model)

@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import anthropic
 import httpx2
-from attrs import frozen
+from attrs import field, frozen
 
 from kesoku_actors import __version__
-from kesoku_actors.llm.classify import Source, from_error_object, from_status, provider_error
+from kesoku_actors.llm.classify import Source, check_page, from_error_object, from_status, provider_error, without_key
 from kesoku_actors.llm.claude import ClaudeAccess
 from kesoku_actors.llm.google_token import GoogleToken
 from kesoku_actors.llm.heard import hear
@@ -67,6 +67,7 @@ class ClaudeClient:
     wall: Callable[[], float]
     token: GoogleToken | None
     """For Vertex AI."""
+    key: str | None = field(repr=False)
     notices: tuple[str, ...]
     """What the SDK says of the model, such as the day on which it ends."""
 
@@ -87,6 +88,7 @@ class ClaudeClient:
             created = await self.sdk.messages.create(**body, stream=True)
             hear(created.response, heard)
             async with created:
+                check_page(self.source, created.response.headers.get("content-type", ""))
                 yield _events(created)
         except anthropic.APIStatusError as error:
             raise self._refusal(error) from error
@@ -110,6 +112,7 @@ class ClaudeClient:
             body = error.body if isinstance(error.body, Mapping) else {"error": str(error.body)}
             return from_error_object(self.source, body.get("error", body))
         said = response.content if response.is_stream_consumed or response.is_closed else b""
+        said = without_key(said, self.key)
         return from_status(self.source, response.status_code, response.headers, said, now=self.wall())
 
     def _failure(self, error: Exception) -> ProviderError:
@@ -144,7 +147,9 @@ def open_client(access: ClaudeAccess, source: Source, wall: Callable[[], float],
         )
     else:
         sdk = anthropic.AsyncAnthropic(api_key=access.api_key or "", **common)
-    return ClaudeClient(sdk=sdk, http=http, source=source, wall=wall, token=token, notices=_warm(model))
+    return ClaudeClient(
+        sdk=sdk, http=http, source=source, wall=wall, token=token, key=access.api_key, notices=_warm(model)
+    )
 
 
 async def _tell(request: httpx2.Request) -> None:

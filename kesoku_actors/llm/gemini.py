@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import trio
 from attrs import define, evolve, field, frozen
 
-from kesoku_actors.llm.classify import Source, provider_error
+from kesoku_actors.llm.classify import Source, check_key, provider_error
 from kesoku_actors.llm.dialects import Declaring
 from kesoku_actors.llm.dialects.gemini import declare
 from kesoku_actors.llm.gemini_body import GeminiOptions, make_body
@@ -123,6 +123,7 @@ class GeminiModel:
         async with self._making:
             if self._client is None:
                 access = self.access
+                check_key(self.source, access.api_key or "")
                 if self._token is not None and access.project_id is None:
                     await self._token.get(self.source)
                     if self._token.project is None:

@@ -27,7 +27,7 @@ from google.genai import errors, types
 from google.oauth2.credentials import Credentials
 
 from kesoku_actors import __version__
-from kesoku_actors.llm.classify import Source, from_status, provider_error
+from kesoku_actors.llm.classify import Source, check_page, from_status, provider_error, without_key
 from kesoku_actors.llm.gemini import GeminiAccess
 from kesoku_actors.llm.google_token import GoogleToken
 from kesoku_actors.llm.heard import hear, unwinding
@@ -79,7 +79,9 @@ class _Ears:
                 ear.sent(json.loads(request.content))
 
     async def response(self, response: httpx2.Response) -> None:
-        """Have every chunk heard."""
+        """Have every chunk heard. Raises `ProviderError` for a web page."""
+        if response.is_success:
+            check_page(self.source, response.headers.get("content-type", ""))
         ear = response.request.extensions.get(_EAR)
         if isinstance(ear, _Ear):
             ear.response = response
@@ -95,6 +97,7 @@ class GeminiClient:
     ears: _Ears
     source: Source
     wall: Callable[[], float]
+    key: str | None = field(repr=False)
     numbers: count[int] = field(factory=count)
 
     @asynccontextmanager
@@ -132,7 +135,8 @@ class GeminiClient:
         details = error.details if isinstance(error.details, Mapping) else {"message": str(error.details)}
         headers = error.response.headers if isinstance(error.response, httpx2.Response) else {}
         status = error.code if isinstance(error.code, int) else 500
-        return from_status(self.source, status, headers, json.dumps(details).encode(), now=self.wall())
+        said = without_key(json.dumps(details).encode(), self.key)
+        return from_status(self.source, status, headers, said, now=self.wall())
 
 
 def open_client(
@@ -149,7 +153,7 @@ def open_client(
     # The SDK warns of every word of the service's that it does not know yet; what becomes of those is our matter.
     warnings.filterwarnings("ignore", message=".* is not a valid ", category=UserWarning)
     sdk = _sdk(access, options)
-    return GeminiClient(sdk=sdk, http=http, ears=ears, source=source, wall=wall)
+    return GeminiClient(sdk=sdk, http=http, ears=ears, source=source, wall=wall, key=access.api_key)
 
 
 def _sdk(access: GeminiAccess, options: types.HttpOptions) -> genai.Client:

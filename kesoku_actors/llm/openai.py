@@ -20,7 +20,7 @@ import trio
 from attrs import define, evolve, field
 
 from kesoku_actors import __version__
-from kesoku_actors.llm.classify import Source, from_status, provider_error
+from kesoku_actors.llm.classify import Source, check_key, check_page, from_status, provider_error, without_key
 from kesoku_actors.llm.dialects import Declaring
 from kesoku_actors.llm.dialects.openai import declare
 from kesoku_actors.llm.heard import unwinding
@@ -124,8 +124,7 @@ class OpenAIModel:
     def _headers(self) -> dict[str, str]:
         headers = {"content-type": "application/json", "user-agent": f"kesoku-actors/{__version__}"}
         if self.api_key is not None:
-            if not self.api_key.isascii() or not self.api_key.isprintable() or " " in self.api_key:
-                raise provider_error(self.source, "auth", "it holds characters that no key has")
+            check_key(self.source, self.api_key)
             headers["authorization"] = f"Bearer {self.api_key}"
         return headers
 
@@ -148,9 +147,9 @@ class OpenAIModel:
         )
 
     async def _read(self, response: httpx2.Response, stream: ChatStream, emit: Emit) -> None:
-        media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if media_type == "text/html":
-            raise provider_error(self.source, "address", "it answered with a web page")
+        content_type = response.headers.get("content-type", "")
+        check_page(self.source, content_type)
+        media_type = content_type.partition(";")[0].strip().lower()
         if media_type == "application/json":  # a server that does not stream
             for piece in stream.feed((await _bounded(response, LONGEST)).decode("utf-8", "replace")):
                 emit(piece)
@@ -168,9 +167,7 @@ class OpenAIModel:
         _play(events.end(), stream, emit)
 
     async def _refusal(self, response: httpx2.Response) -> ProviderError:
-        said = await _bounded(response, _ERROR_BODY)
-        if self.api_key:  # some servers repeat the key they refuse (T6)
-            said = said.replace(self.api_key.encode(), b"***")
+        said = without_key(await _bounded(response, _ERROR_BODY), self.api_key)
         error = from_status(self.source, response.status_code, response.headers, said, now=self.wall())
         if error.kind == "tools" and self.supports_tools:
             self.log.warning("the model cannot use tools: going on without them", provider=self.name, model=self.model)

@@ -236,6 +236,26 @@ async def test_a_server_that_is_not_there_cannot_be_reached() -> None:
     assert "[gemini] base_url" in str(error)
 
 
+async def test_a_web_page_is_no_answer_and_the_address_is_wrong() -> None:
+    page = Answer(headers=(("content-type", "text/html; charset=utf-8"),), parts=(b"<html>Sign in</html>",))
+    error = await refused(page)
+    assert (error.kind, error.remedy) == ("address", Remedy.TELL)
+    assert "[gemini] base_url" in str(error)
+
+
+async def test_a_server_that_repeats_the_key_is_not_quoted() -> None:
+    error = await refused(error_answer(401, "UNAUTHENTICATED", f"Incorrect key provided: {KEY}."))
+    assert KEY not in str(error)
+    assert "Incorrect key provided: ***" in str(error)
+
+
+@pytest.mark.parametrize("key", ["sk-secret\n", "sk-secret-ä", "sk secret"])
+async def test_a_key_that_no_header_can_hold_is_told_of_without_repeating_it(key: str) -> None:
+    error = await refused(answering(text("x")), access=GeminiAccess(api_key=key, base_url="http://127.0.0.1:9"))
+    assert (error.kind, error.remedy) == ("auth", Remedy.TELL)
+    assert "secret" not in str(error)
+
+
 async def test_bytes_may_come_one_by_one() -> None:
     pieces: list[Piece] = []
     whole = sse(content(text("Grüße 🙂")), content(text(" aus dem Norden"), finish="STOP"))
