@@ -149,6 +149,13 @@ async def test_no_privilege_is_gained(shell):
     assert "uid=" not in done.content
 
 
+async def test_no_setting_of_the_kernel_can_be_written(shell):
+    # Root owns them: without a word on them, root inside may name the program that the kernel starts at a crash.
+    done = await shell("ls /proc/sys/kernel/core_pattern; find /proc/sys /proc/sysrq-trigger -writable 2> /dev/null")
+    assert done.content.splitlines()[0] == "/proc/sys/kernel/core_pattern"
+    assert len([line for line in done.content.splitlines() if line.startswith("/proc")]) == 1
+
+
 async def test_exit_status_and_time_are_told(shell):
     done = await shell("echo out; exit 3")
     assert done.metadata["exit_status"] == 3

@@ -83,7 +83,9 @@ class Sandbox:
             *(() if self.network else ("--unshare-net",)),
             *(() if self.nesting else (NO_NESTING,)),
             *self.system,
-            *("--proc", "/proc", "--dev", "/dev", "--size", str(SHARED_BYTES), "--tmpfs", "/dev/shm"),
+            # The kernel's settings are files of root, and root inside is root to them, whatever it may not do otherwise.
+            *("--proc", "/proc", "--ro-bind-try", "/proc/sys", "/proc/sys"),
+            *("--dev", "/dev", "--size", str(SHARED_BYTES), "--tmpfs", "/dev/shm"),
             *(
                 "--remount-ro",
                 "/dev",

@@ -45,6 +45,7 @@ echo written > "$1/written"
 for path in /usr "$2"; do
     (: > "$path/trial-of-the-sandbox") 2>/dev/null && echo "wrote $path"
 done
+[ -w /proc/sys/kernel/core_pattern ] && echo "wrote /proc/sys"
 shift 2
 for path in "$@"; do
     [ -e "$path" ] && echo "saw $path"
