@@ -18,6 +18,9 @@ _GOOGLE: Final = re.compile(r"^((Keyword )?(Args|Arguments)|(Other )?Parameters|
 _GOOGLE_END: Final = re.compile(r"^(Returns?|Yields?|Raises|Examples?|Notes?|See Also|Warnings?|Warns|Todo):\s*$")
 _GOOGLE_ITEM: Final = re.compile(r"^(?P<names>\*{0,2}\w+)\s*(?:\((?:[^()]|\([^()]*\))*\))?\s*:(?:\s+(?P<text>.*))?$")
 _NUMPY: Final = ("Parameters", "Other Parameters", "Attributes")
+_NUMPY_OTHER: Final = re.compile(
+    r"Returns?|Yields?|Receives|Raises|Warns|Warnings?|See Also|Notes?|References|Examples?|Methods"
+)
 _NUMPY_ITEM: Final = re.compile(r"^(?P<names>\*{0,2}\w+(?:\s*,\s*\w+)*)\s*(?::.*)?$")
 _SPHINX: Final = re.compile(r"^:(?P<field>\w+)(?:\s+[^:]*?)??(?:\s+(?P<name>\*{0,2}\w+))?\s*:\s*(?P<text>.*)$")
 _SPHINX_PARAMETER: Final = frozenset({"param", "parameter", "arg", "argument", "key", "keyword", "ivar", "var", "attr"})
@@ -56,7 +59,10 @@ def _indent(line: str) -> int:
 
 
 def _is_numpy_heading(lines: list[str], index: int) -> bool:
-    return index + 1 < len(lines) and bool(lines[index].strip()) and bool(re.match(r"^-{3,}$", lines[index + 1]))
+    """Tell whether a section of that style begins here; another underlined line is a title of the author's own."""
+    title = lines[index].strip()
+    is_known = title in _NUMPY or _NUMPY_OTHER.fullmatch(title) is not None
+    return is_known and index + 1 < len(lines) and re.fullmatch(r"-{3,}\s*", lines[index + 1]) is not None
 
 
 def _google_section(lines: list[str], index: int, parameters: dict[str, str]) -> int:

@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import threading
+import tracemalloc
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -21,10 +22,10 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kesoku_actors.files.places import Refused, place_of
 from kesoku_actors.protocol import Outcome, attachments_in
 from kesoku_actors.tools import ToolContext, ToolOutcome, ToolRegistry
 from kesoku_actors.tools.files import FileTools, Root
-from kesoku_actors.files.places import Refused, place_of
 from kesoku_actors.tools.files.texts import replaced_once
 
 PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sIIBBBBB", 13, b"IHDR", 3, 2, 8, 0, 0, 0, 0)
@@ -512,3 +513,36 @@ def test_the_functions_are_for_threads(desk: Desk, tmp_path: Path) -> None:
         assert found is not None
         assert not found.signature.is_async
         assert found.signature.context_parameter == "context"
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfea\0b\0c", b"\xff\xfea\0\0\xd8b\0", b"\xfe\xff\xdc\0\0a"])
+def test_what_only_begins_as_utf_16_is_read_and_never_changed(desk: Desk, content: bytes) -> None:
+    (desk.workspace / "odd").write_bytes(content)
+    assert desk.read("odd").outcome is Outcome.OK
+    edited = desk.edit("odd", "a", "x")
+    assert (edited.outcome, edited.metadata["reason"]) == (Outcome.ERROR, "refused")
+    assert "begins as UTF-16 and is none at byte" in edited.content
+    assert (desk.workspace / "odd").read_bytes() == content
+
+
+def test_of_a_text_that_is_everywhere_not_every_place_is_kept(desk: Desk) -> None:
+    (desk.workspace / "blank").write_bytes(b"\n" * (1 << 20))
+    tracemalloc.start()
+    try:
+        edited = desk.edit("blank", "\n", "x")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert "old_text is there more than 1,000 times, at lines 1, 2, 3" in edited.content
+    assert peak < 24 << 20  # what is read at once, 16 MiB, and the text
+
+
+def test_line_ends_that_are_not_shown_are_told_where_only_they_differ(desk: Desk) -> None:
+    file = desk.workspace / "mixed"
+    file.write_bytes(b"a\r\nb\nc\r\nd\n")
+    told = desk.edit("mixed", "a\nb\nc\nd", "x").content
+    assert "But for the ends of its lines it is: of lines 1 to 4, 1, 3 end with \\r\\n and others with \\n" in told
+    assert desk.edit("mixed", "a\r\nb\nc\r\nd", "x").outcome is Outcome.OK
+    assert file.read_bytes() == b"x\n"
+    file.write_bytes(b"a\nb\n")
+    assert "it is: lines 1 to 2 end with \\n; write them so" in desk.edit("mixed", "a\r\nb", "x").content

@@ -554,3 +554,31 @@ def test_a_thousand_mistakes_are_told_in_few_words():
     with pytest.raises(InvalidArgument, match="and 993 more") as refused:
         signature_of(weather).bind({f"{'x' * 300}{number}": number for number in range(1_000)})
     assert len(str(refused.value)) < 3_000
+
+
+def test_an_underlined_title_of_the_authors_own_stays_in_the_description():
+    def weather(city: str) -> str:
+        """Weather
+        -------
+
+        Tell the weather.
+
+        Caution
+        -------
+        Costs money.
+
+        Parameters
+        ----------
+        city : str
+            Its name.
+
+        Returns
+        -------
+        str
+            Left out.
+        """
+        return city
+
+    schema = signature_of(weather).schema
+    assert schema.description == "Weather\n-------\n\nTell the weather.\n\nCaution\n-------\nCosts money."
+    assert schema.parameters["properties"]["city"]["description"] == "Its name."

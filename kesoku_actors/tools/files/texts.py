@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterator
 from io import BufferedIOBase
+from itertools import islice
 from typing import Final
 
 from attrs import frozen
@@ -19,6 +20,8 @@ SNIFFED: Final = 8_192
 LINE_CHARS: Final = 2_000
 """Of a longer line the rest is not shown."""
 _NAMED: Final = 10
+_COUNTED: Final = 1_000
+"""Of more places than these it is only said that there are more."""
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -90,10 +93,14 @@ def replaced_once(content: bytes, old: str, new: str) -> tuple[bytes, int]:
     if old == new:
         raise Refused("old_text and new_text are equal: nothing would change")
     encoding, mark = _encoding(content)
-    text = content[len(mark) :].decode(encoding, "surrogateescape")
+    try:
+        text = content[len(mark) :].decode(encoding, "surrogateescape")
+    except UnicodeDecodeError as problem:
+        where = len(mark) + problem.start
+        raise Refused(f"the file begins as UTF-16 and is none at byte {where:,}: nothing was changed") from problem
     if "\r\n" in text and text.count("\n") == text.count("\r\n"):
         old, new = (part.replace("\r\n", "\n").replace("\n", "\r\n") for part in (old, new))
-    starts = list(_occurrences(text, old))
+    starts = list(islice(_occurrences(text, old), _COUNTED + 1))
     if len(starts) != 1:
         raise Refused(_not_once(text, old, starts))
     at = starts[0]
@@ -127,14 +134,30 @@ def _line_at(text: str, at: int) -> int:
     return text.count("\n", 0, at) + 1
 
 
+def _line_ends(text: str, old: str) -> str | None:
+    """Return how the lines end where `old` would be if all ended alike, as a reader is not shown; none: nowhere."""
+    plain, wanted = (each.replace("\r\n", "\n") for each in (text, old))
+    if (at := plain.find(wanted)) == -1:
+        return None
+    first, last = _line_at(plain, at), _line_at(plain, at + len(wanted))
+    lines = enumerate(text.split("\n")[first - 1 : last - 1], start=first)
+    returned = [str(number) for number, line in lines if line.endswith("\r")]
+    more = ", ..." if len(returned) > _NAMED else ""
+    said = f"of lines {first} to {last}, {', '.join(returned[:_NAMED])}{more} end with \\r\\n and others with \\n"
+    return said if returned else f"lines {first} to {last} end with \\n"
+
+
 def _not_once(text: str, old: str, starts: list[int]) -> str:
     if starts:
         lines = [str(_line_at(text, at)) for at in starts[:_NAMED]]
         more = " ..." if len(starts) > _NAMED else ""
+        times = f"{len(starts)}" if len(starts) <= _COUNTED else f"more than {_COUNTED:,}"
         return (
-            f"old_text is there {len(starts)} times, at lines {', '.join(lines)}{more}: nothing was changed. Give more "
+            f"old_text is there {times} times, at lines {', '.join(lines)}{more}: nothing was changed. Give more "
             "of the text around the one you mean"
         )
+    if ("\r\n" in text or "\r\n" in old) and (ends := _line_ends(text, old)):
+        return f"old_text is not there: nothing was changed. But for the ends of its lines it is: {ends}; write them so"
     squeezed = " ".join(old.split())
     for number, line in enumerate(text.split("\n"), start=1):
         if squeezed and squeezed in " ".join(line.split()):
