@@ -83,7 +83,7 @@ class Sandbox:
             *(() if self.network else ("--unshare-net",)),
             *(() if self.nesting else (NO_NESTING,)),
             *self.system,
-            # The kernel's settings are files of root, and root inside is root to them, whatever it may not do otherwise.
+            # The kernel's settings are files of root, and root inside is root to them, whatever else it may not do.
             *("--proc", "/proc", "--ro-bind-try", "/proc/sys", "/proc/sys"),
             *("--dev", "/dev", "--size", str(SHARED_BYTES), "--tmpfs", "/dev/shm"),
             *(
