@@ -2,7 +2,7 @@
 
 COMMANDS = {
     "chat": ("kesoku_actors.cli.chat", "Ask the agent something; the answer is streamed."),
-    "check": ("kesoku_actors.cli.check", "Check a configuration and name every problem."),
+    "check": ("kesoku_actors.cli.check", "Check a configuration, or a trio program under many schedules."),
     "history": ("kesoku_actors.cli.history", "List, show, search, export and import what was said."),
     "demo": ("kesoku_actors.cli.demo", "Show in two minutes what it does; needs no key."),
     "init": ("kesoku_actors.cli.init", "Write a commented configuration."),

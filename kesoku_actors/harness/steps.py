@@ -23,6 +23,8 @@ def steps_of(exploration: Exploration, text: str) -> Iterator[str]:
     info = RunInfo(number=0, rng=random.Random(0), length=100)
     seen = see(exploration.program(token.inputs or {}), strategy, exploration.plan, info)
     for step in seen.observed.steps:
+        if step.lane is not None and not step.lane.is_program:
+            continue
         yield "\n".join(_paragraph(step))
     error = seen.run.error
     yield "the program ends" if error is None else f"the program fails: {printable(failure_of(error))}"
@@ -38,6 +40,6 @@ def _paragraph(step: Step) -> Iterator[str]:
         yield f"{step.number:>5}  {step.time:g} s  `{step.lane.label}` goes on from {step.site}: {source}"
     for touch in dict.fromkeys((touch.how, touch.what, str(touch.site)) for touch in step.touched):
         yield f"         {touch[0]} {touch[1]} at {touch[2]}"
-    others = [lane.label for lane in step.ready if lane is not step.lane]
+    others = [lane.label for lane in step.ready if lane is not step.lane and lane.is_program]
     if others:
         yield f"         could run too: {', '.join(others)}"

@@ -14,7 +14,7 @@ from typing import Final
 from attrs import define, field
 
 from kesoku_actors.harness.counterexample import MEANING, ORDERS, Counterexample, Doing, RunView
-from kesoku_actors.harness.report.text import printable
+from kesoku_actors.harness.report.text import printable, tree
 
 _COLUMN: Final = 210
 _ROW: Final = 46
@@ -45,6 +45,7 @@ def _page(found: Counterexample) -> Iterator[str]:
     yield from _witnesses(found)
     yield from _instructions(found)
     yield "<h2>What happened</h2>"
+    yield f'<pre class="dim">{_text_lines(tree(story))}</pre>'
     yield '<div class="runs">'
     yield from _run(story.failing, "fails", "This run fails")
     if story.passing is not None and story.parting is not None:
@@ -167,6 +168,10 @@ def _begin(said: str) -> str:
 
 def _end(label: str) -> str:
     return label if len(label) <= _LETTERS - 8 else f"…{label[-(_LETTERS - 9) :]}"
+
+
+def _text_lines(lines: Iterator[str]) -> str:
+    return "\n".join(map(_text, lines))
 
 
 def _text(said: str) -> str:

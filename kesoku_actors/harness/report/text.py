@@ -61,7 +61,7 @@ def _lines(found: Counterexample, ink: Ink) -> Iterator[str]:
         yield "  Nothing has to be held: the plain order fails."
     yield ""
     yield f"{ink.bold}What happened{ink.off}"
-    yield from _tree(story, ink)
+    yield from tree(story, ink)
     yield from _run(story.failing, ink)
     if story.blocked:
         yield ""
@@ -98,7 +98,7 @@ def _failed(story: Story, ink: Ink) -> Iterator[str]:
         yield f"  {story.decides}"
 
 
-def _tree(story: Story, ink: Ink) -> Iterator[str]:
+def tree(story: Story, ink: Ink = PLAIN) -> Iterator[str]:
     """Yield the tasks as they started each other; bystanders are counted."""
     shown = {lane.label for lane in story.lanes if lane.is_shown}
     kept = _with_ancestors(story.lanes, shown)
