@@ -28,6 +28,7 @@ from typing import Any, Final
 from attrs import define, field
 
 from kesoku_actors.llm import claude_names as names
+from kesoku_actors.llm.repaired import role_problems
 from kesoku_actors.llm.wellformed import is_whole, json_size
 
 Block = Mapping[str, Any]
@@ -147,15 +148,7 @@ class _Check:
 
 
 def _roles(check: _Check) -> Iterator[str]:
-    roles = [message["role"] for message in check.messages]
-    if not roles:
-        yield "no messages"
-        return
-    if roles[0] != "user":
-        yield f"begins with {roles[0]}"
-    if roles[-1] != "user":
-        yield f"ends with {roles[-1]}"
-    yield from (f"{index}: two {role} messages" for index, role in enumerate(roles[1:], 1) if role == roles[index - 1])
+    return role_problems([one["role"] for one in check.messages])
 
 
 def _contents(check: _Check) -> Iterator[str]:

@@ -24,6 +24,7 @@ from typing import Any, Final
 from attrs import frozen
 
 from kesoku_actors.llm import gemini_names as names
+from kesoku_actors.llm.repaired import role_problems
 from kesoku_actors.llm.wellformed import is_whole, json_size
 
 Part = Mapping[str, Any]
@@ -131,15 +132,7 @@ class _Check:
 
 
 def _roles(check: _Check) -> Iterator[str]:
-    roles = [content["role"] for content in check.contents]
-    if not roles:
-        yield "no contents"
-        return
-    if roles[0] != "user":
-        yield f"begins with {roles[0]}"
-    if roles[-1] != "user":
-        yield f"ends with {roles[-1]}"
-    yield from (f"{index}: two {role} contents" for index, role in enumerate(roles[1:], 1) if role == roles[index - 1])
+    return role_problems([one["role"] for one in check.contents])
 
 
 def _parts(check: _Check) -> Iterator[str]:

@@ -106,6 +106,15 @@ async def test_thoughts_go_back_unchanged_within_a_loop_of_tools_and_the_second_
     assert judge.cached[0] == 0 < judge.cached[1]
 
 
+async def test_the_next_turn_finds_the_one_before_in_the_cache() -> None:
+    rows = (said(1, "Hi"), answered(2, "Hello."), said(3, "How are you?"), answered(4, "Well."), said(5, "Good."))
+    async with talking_to(answering(text("Yes."))) as (_server, judge, model):
+        for upto in (1, 3, 5):
+            await infer(model, asking(*rows[:upto], tools=(DATE_TOOL,)))
+    assert judge.cached[0] == 0
+    assert judge.cached[0] < judge.cached[1] < judge.cached[2]
+
+
 async def test_a_talk_that_began_with_another_model_goes_on() -> None:
     call = called(3, call_id="call 7", zone="UTC")
     rows = (said(1, "Which day?"), answered(2, "I look."), call, result(4, call, "Mon"))
