@@ -1,4 +1,4 @@
-"""`kesoku-actors check`: is this configuration good? And, with a target: does this trio program hold in every schedule?"""
+"""`kesoku-actors check`: is this configuration good? With a target: does this trio program hold in every schedule?"""
 
 from __future__ import annotations
 
