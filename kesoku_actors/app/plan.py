@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 import trio
@@ -143,11 +142,6 @@ def store_options(settings: Settings, log: Logger, probe: Callable[[str], None])
         warn=log.error,  # a terminal shows nothing less
         probe=probe,
     )
-
-
-def reading_options(path: Path) -> StoreOptions:
-    """Return options for a reader that opens the file by itself and owns nothing (C6)."""
-    return StoreOptions(path=path, durability=Durability.FULL)
 
 
 def prompt_layers(settings: Settings, shelf: Shelf) -> PromptLayers:

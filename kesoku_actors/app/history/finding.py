@@ -7,11 +7,10 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from kesoku_actors.app.chat_request import check_session_id
-from kesoku_actors.app.plan import reading_options
 from kesoku_actors.app.settings import Settings
 from kesoku_actors.errors import NotFound
 from kesoku_actors.protocol import SessionInfo, SessionState
-from kesoku_actors.store import Reader, open_reader
+from kesoku_actors.store import Durability, Reader, StoreOptions, open_reader
 
 LAST: Final = "last"
 """Stands for the session that was active last."""
@@ -21,12 +20,12 @@ _HINT: Final = "list them: kesoku-actors history list"
 
 @asynccontextmanager
 async def reading(settings: Settings) -> AsyncIterator[Reader | None]:
-    """Open the store for reading; none while there is no store yet."""
+    """Open the store for reading, owning nothing (C6); none while there is no store yet."""
     path = settings.workspace.db_path
     if not path.exists():
         yield None
         return
-    reader = open_reader(reading_options(path))
+    reader = open_reader(StoreOptions(path=path, durability=Durability.FULL))
     try:
         yield reader
     finally:
