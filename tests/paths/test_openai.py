@@ -14,12 +14,11 @@ from kesoku_actors.log import Logger
 from kesoku_actors.protocol import Delta, Outcome, Status, Type
 from kesoku_actors.session import Brain
 from tests.paths.house import at_home, texts
+from tests.wire.loopback import Answer, Stall
 from tests.wire.openai_server import (
     KEY,
     MODEL,
-    Answer,
     OpenAIServer,
-    Stall,
     chunk,
     error_answer,
     serving,

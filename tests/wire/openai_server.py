@@ -1,9 +1,7 @@
-"""A strict loopback server that speaks the chat completions wire.
+"""A strict server that speaks the chat completions wire.
 
 Its rules are those of the published API: required and unknown fields, roles, tool names, and the pairing of calls and
-results, answered with 400 as the service does. What it answers is data: a status, headers, and parts that are bytes,
-pauses, a stall for ever or a cut. It writes down what it was sent and, in one list, when requests came and clients
-left.
+results, answered with 400 as the service does.
 """
 
 from __future__ import annotations
@@ -12,12 +10,13 @@ import json
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any, Final
 
-import h11
 import trio
 from attrs import define, field, frozen
+
+from . import loopback
+from .loopback import Answer, LoopbackServer
 
 KEY: Final = "sk-test"
 MODEL: Final = "test-model"
@@ -30,35 +29,6 @@ _FIELDS: Final[Mapping[str, frozenset[str]]] = {
     "assistant": frozenset({"role", "content", "name", "tool_calls"}),
     "tool": frozenset({"role", "content", "tool_call_id"}),
 }
-
-
-@frozen
-class Pause:
-    """Say nothing for so long."""
-
-    seconds: float
-
-
-@frozen
-class Stall:
-    """Say nothing for ever."""
-
-
-@frozen
-class Cut:
-    """Close the connection without ending the message."""
-
-
-Part = bytes | Pause | Stall | Cut
-
-
-@frozen(kw_only=True)
-class Answer:
-    """What is sent for one request."""
-
-    parts: tuple[Part, ...] = ()
-    status: int = 200
-    headers: tuple[tuple[str, str], ...] = (("content-type", "text/event-stream"),)
 
 
 def sse(*chunks: Mapping[str, Any], done: bool = True) -> bytes:
@@ -93,59 +63,17 @@ def error_answer(status: int, message: str = "no", *, headers: Iterable[tuple[st
     return Answer(status=status, headers=(("content-type", "application/json"), *headers), parts=(body,))
 
 
-def dripping(data: bytes) -> tuple[Part, ...]:
-    """Return the same bytes one by one, each in a packet of its own."""
-    return tuple(part for index in range(len(data)) for part in (data[index : index + 1], Pause(0.0)))
-
-
 @define
-class OpenAIServer:
-    """The server's script and its notes."""
+class OpenAIJudge:
+    """Judges requests, and keeps what they were."""
 
-    answers: list[Answer]
-    """Played in order; the last one again and again."""
     extensions: frozenset[str] = frozenset()
     """Fields of assistant messages beyond the published ones that it takes."""
     bodies: list[dict[str, Any]] = field(factory=list)
-    notes: list[str] = field(factory=list)
-    """`request N` and `left N`, in the order they happened."""
-    came: list[trio.Event] = field(factory=lambda: [trio.Event() for _ in range(20)])
-    """Set when request N came."""
-    left: list[trio.Event] = field(factory=lambda: [trio.Event() for _ in range(20)])
-    """Set when client N closed its connection before it had its answer."""
-    url: str = ""
 
-    async def serve(self, stream: trio.SocketStream) -> None:
-        """Answer one connection, then close it."""
-        wire = h11.Connection(h11.SERVER)
-        async with stream:
-            request, body = await _receive(stream, wire)
-            if request is None:
-                return
-            number = sum(note.startswith("request") for note in self.notes)
-            self.notes.append(f"request {number}")
-            self.came[number].set()
-            answer = self._judge(request, body) or self.answers[min(number, len(self.answers) - 1)]
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._watch, stream, number)
-                await _send(stream, wire, answer)
-                nursery.cancel_scope.cancel()
-
-    async def _watch(self, stream: trio.SocketStream, number: int) -> None:
-        """Note when the client leaves, and end the answer then."""
-        try:
-            while await stream.receive_some():
-                pass
-        except trio.BrokenResourceError:
-            pass
-        self.notes.append(f"left {number}")
-        self.left[number].set()
-        raise _Left
-
-    def _judge(self, request: h11.Request, body: bytes) -> Answer | None:
-        headers = {name.decode(): value.decode() for name, value in request.headers}
-        if request.target != b"/v1/chat/completions":
-            return error_answer(404, f"Invalid URL ({request.target.decode()})")
+    def __call__(self, target: str, headers: dict[str, str], body: bytes) -> Answer | None:
+        if target != "/v1/chat/completions":
+            return error_answer(404, f"Invalid URL ({target})")
         if headers.get("authorization") != f"Bearer {KEY}":
             return error_answer(
                 401, f"Incorrect API key provided: {headers.get('authorization')}", code="invalid_api_key"
@@ -163,61 +91,45 @@ class OpenAIServer:
         return None
 
 
-class _Left(Exception):
-    """The client is gone."""
+@frozen
+class OpenAIServer:
+    """A running server, and what it noted."""
+
+    loopback: LoopbackServer
+    judge: OpenAIJudge
+
+    @property
+    def url(self) -> str:
+        """The base URL that a client is given."""
+        return f"{self.loopback.origin}/v1"
+
+    @property
+    def bodies(self) -> list[dict[str, Any]]:
+        """The requests."""
+        return self.judge.bodies
+
+    @property
+    def notes(self) -> list[str]:
+        """`request N` and `left N`, in the order they happened."""
+        return self.loopback.notes
+
+    @property
+    def came(self) -> list[trio.Event]:
+        """Set when request N came."""
+        return self.loopback.came
+
+    @property
+    def left(self) -> list[trio.Event]:
+        """Set when client N closed its connection before it had its answer."""
+        return self.loopback.left
 
 
 @asynccontextmanager
 async def serving(*answers: Answer, extensions: Sequence[str] = ()) -> AsyncIterator[OpenAIServer]:
     """Run a server on a free loopback port."""
-    server = OpenAIServer(answers=list(answers), extensions=frozenset(extensions))
-
-    async def handle(stream: trio.SocketStream) -> None:
-        try:
-            await server.serve(stream)
-        except* (_Left, trio.BrokenResourceError):
-            pass
-
-    async with trio.open_nursery() as nursery:
-        listeners = await nursery.start(partial(trio.serve_tcp, handle, 0, host="127.0.0.1"))
-        server.url = f"http://127.0.0.1:{listeners[0].socket.getsockname()[1]}/v1"
-        yield server
-        nursery.cancel_scope.cancel()
-
-
-async def _receive(stream: trio.SocketStream, wire: h11.Connection) -> tuple[h11.Request | None, bytes]:
-    request, body = None, b""
-    while True:
-        match wire.next_event():
-            case h11.NEED_DATA:
-                wire.receive_data(await stream.receive_some())
-            case h11.Request() as event:
-                request = event
-            case h11.Data(data=data):
-                body += data
-            case h11.EndOfMessage():
-                return request, body
-            case _:
-                return None, b""
-
-
-async def _send(stream: trio.SocketStream, wire: h11.Connection, answer: Answer) -> None:
-    async def put(event: h11.Event) -> None:
-        await stream.send_all(wire.send(event) or b"")
-
-    headers = [*answer.headers, ("transfer-encoding", "chunked"), ("connection", "close")]
-    await put(h11.Response(status_code=answer.status, headers=headers))
-    for part in answer.parts:
-        match part:
-            case bytes():
-                await put(h11.Data(data=part))
-            case Pause(seconds):
-                await trio.sleep(seconds)
-            case Stall():
-                await trio.sleep_forever()
-            case Cut():
-                return
-    await put(h11.EndOfMessage())
+    judge = OpenAIJudge(extensions=frozenset(extensions))
+    async with loopback.serving(judge, *answers) as server:
+        yield OpenAIServer(server, judge)
 
 
 def body_problems(data: Any, extensions: frozenset[str] = frozenset()) -> Iterable[str]:

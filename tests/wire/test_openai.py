@@ -34,16 +34,12 @@ from kesoku_actors.log import Entry, Logger
 from kesoku_actors.protocol import ToolSchema, Usage
 
 from ..llm.examples import DATE_TOOL, answered, asking, called, ignore, notice, result, said
+from .loopback import Answer, Cut, Pause, Stall, dripping
 from .openai_server import (
     KEY,
     MODEL,
-    Answer,
-    Cut,
     OpenAIServer,
-    Pause,
-    Stall,
     chunk,
-    dripping,
     error_answer,
     saying,
     serving,
