@@ -79,9 +79,9 @@ NAMES: Final[dict[str, Callable[[], Strategy]]] = {
     "surw": SURW,
     "hold": HoldBound,
 }
-"""What a strategy is called on a command line; `pct` and `hold` may carry a number: `pct5`, `hold2`."""
+"""What a strategy is called on a command line; `pct`, `hold` and `portfolio` may carry a number: `pct5`, `hold2`."""
 
-_NUMBERED: Final = re.compile(r"(pct|hold)([1-9])")
+_NUMBERED: Final = re.compile(r"(pct|hold|portfolio)([1-9])")
 
 
 def strategy_named(name: str, *, shard: tuple[int, int] = (0, 1), holds: HoldBound | None = None) -> Strategy:
@@ -94,6 +94,8 @@ def strategy_named(name: str, *, shard: tuple[int, int] = (0, 1), holds: HoldBou
         return Portfolio(default_members(holds or HoldBound(1, shard=shard)))
     if numbered is not None and numbered[1] == "pct":
         return PCT(int(numbered[2]))
+    if numbered is not None and numbered[1] == "portfolio":
+        return Portfolio(default_members(HoldBound(int(numbered[2]), shard=shard)))
     if name == "hold" or numbered is not None:
         return HoldBound(int(numbered[2]) if numbered is not None else 1, shard=shard)
     if name in NAMES:

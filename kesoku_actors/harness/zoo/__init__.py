@@ -1,0 +1,46 @@
+"""The zoo: small actor programs with a planted bug each, and their twins without it, to measure strategies by.
+
+* `table`: every bug with its cause, its symptom, how hard it is to hit, and the tasks that race
+* `bug`: what is known of a bug, and the causes there are
+* `ordering`, `lifetimes`, `endings`, `blocking`, `acting`, `cancelling`, `hard`: the programs, by what goes wrong
+* `ports`: programs of SCTBench, with a checkpoint wherever a thread could be preempted
+* `score`: how soon, and how often, a strategy finds them
+
+The programs are what is tested, not what tests: they import trio and nothing of the harness, and a reader can run any
+of them with `trio.run`. A line that races ends in a comment that begins with `race:` and says with what.
+"""
+
+from kesoku_actors.harness.zoo.bug import Bug, Cause, Difficulty, Symptom
+from kesoku_actors.harness.zoo.score import (
+    HEADER,
+    First,
+    Make,
+    Score,
+    alarms,
+    line,
+    played,
+    reduced,
+    scored,
+    summary,
+    wilson,
+)
+from kesoku_actors.harness.zoo.table import BUGS
+
+__all__ = [
+    "BUGS",
+    "HEADER",
+    "Bug",
+    "Cause",
+    "Difficulty",
+    "First",
+    "Make",
+    "Score",
+    "Symptom",
+    "alarms",
+    "line",
+    "played",
+    "reduced",
+    "scored",
+    "summary",
+    "wilson",
+]
