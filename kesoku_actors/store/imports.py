@@ -11,18 +11,20 @@ Invariants:
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kesoku_actors.errors import UsageError
 from kesoku_actors.protocol import Reason, SessionState, Status
 from kesoku_actors.store import queries
-from kesoku_actors.store.archive import SessionArchive, SessionHead
 from kesoku_actors.store.attachments import settle_as_late
 from kesoku_actors.store.jobs import tell_end
 from kesoku_actors.store.port import Ending, Imported, ImportSessions
 from kesoku_actors.store.rows import step_to_json, to_json
 from kesoku_actors.store.transaction import Session, Transaction
 from kesoku_actors.store.turns import end, moved, publish_results, stored
+
+if TYPE_CHECKING:
+    from kesoku_actors.store.archive import SessionArchive, SessionHead
 
 _INSERT_MESSAGE: Final = "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT_CALL: Final = (

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
@@ -36,7 +36,9 @@ from kesoku_actors.protocol import (
     Waiting,
 )
 from kesoku_actors.protocol.summaries import Summary
-from kesoku_actors.store.archive import SessionArchive
+
+if TYPE_CHECKING:
+    from kesoku_actors.store.archive import SessionArchive
 
 
 class StoreFault(Fault):

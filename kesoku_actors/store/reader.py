@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 import trio
@@ -11,13 +11,15 @@ from attrs import frozen
 
 from kesoku_actors.protocol import Approval, BusyMode, Channel, Job, Message, SessionInfo, Stop, Usage, Waiting
 from kesoku_actors.protocol.summaries import Summary
-from kesoku_actors.store import archiving, queries, spending, summaries
+from kesoku_actors.store import queries, spending, summaries
 from kesoku_actors.store.access import Access
-from kesoku_actors.store.archive import SessionArchive
 from kesoku_actors.store.port import Chunk, OpenCall, Publication, StopOutcome, StoreBusy
 from kesoku_actors.store.queries import SessionHistory
 from kesoku_actors.store.records import SessionRecord, count_steps, record
 from kesoku_actors.store.transaction import Rules
+
+if TYPE_CHECKING:
+    from kesoku_actors.store.archive import SessionArchive
 
 T = TypeVar("T")
 
@@ -70,7 +72,9 @@ class Reader:
 
     async def archive(self, session_id: str) -> SessionArchive | None:
         """Return an open session whole, for an export; none for one that is unknown or being cleared."""
-        return await self._read(archiving.archive, session_id)
+        from kesoku_actors.store.archiving import archive  # only an export needs it
+
+        return await self._read(archive, session_id)
 
     async def closed_sessions(self) -> tuple[str, ...]:
         """Return the sessions whose clear has not come to its end (M7)."""

@@ -14,7 +14,6 @@ from kesoku_actors.protocol import Outcome
 from kesoku_actors.tools.port import ToolOutcome
 from kesoku_actors.tools.registry import Asking
 from kesoku_actors.tools.shell.policy import Refused, ShellPolicy, judge
-from kesoku_actors.tools.shell.readings import readings
 
 MOST_PARTS: Final = 8
 """A line of more programs is allowed once only: nobody would read them."""
@@ -39,6 +38,8 @@ def programs_of(command: str) -> tuple[str, ...] | None:
     """Return the programs that a command runs; none when a yes for the session cannot be given."""
     if ">" in _HARMLESS_REDIRECTION.sub("", command):
         return None
+    from kesoku_actors.tools.shell.readings import readings
+
     read = readings(command)
     names = sorted({words[0] for words in read.commands})
     if read.hidden or read.is_too_much or not 0 < len(names) <= MOST_PARTS:

@@ -17,14 +17,17 @@ from __future__ import annotations
 import os.path
 import re
 import unicodedata
+from collections.abc import Iterable
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from attrs import field, frozen
 
 from kesoku_actors.tools.shell.patterns import Pattern, compile_patterns
-from kesoku_actors.tools.shell.readings import Readings, readings
 from kesoku_actors.tools.shell.words import NotPlain, named, plain_words
+
+if TYPE_CHECKING:
+    from kesoku_actors.tools.shell.readings import Readings
 
 COMMAND_CHARS: Final = 65_536
 """A longer command is refused: matching is linear in it."""
@@ -103,7 +106,7 @@ def _judge_allowed(policy: ShellPolicy, command: str) -> Run | Refused:
     # What is written as its last part must be what that name means: another folder may hold anything.
     if folder and folder not in policy.search_path:
         return Refused(reason=f"programs are named without a path here: {name}, not {words[0]}")
-    read = readings(command)
+    read = _read(command)
     if read.is_too_much:
         return Refused(reason=_TOO_MUCH)
     written = " ".join((name, *words[1:]))
@@ -126,7 +129,7 @@ def _judge_allowed(policy: ShellPolicy, command: str) -> Run | Refused:
 
 def _judge_blocked(policy: ShellPolicy, command: str) -> Run | Refused:
     patterns = (*policy.forbidden_patterns, *policy.blocklist_patterns)
-    if refused := _unseen(command, readings(command, _names_in(patterns)), policy):
+    if refused := _unseen(command, _read(command, _names_in(patterns)), policy):
         return refused
     if policy.runs_a_shell:
         return Run(argv=("/bin/sh", "-c", command))
@@ -134,6 +137,13 @@ def _judge_blocked(policy: ShellPolicy, command: str) -> Run | Refused:
         return Run(argv=plain_words(command))
     except NotPlain as problem:
         return Refused(reason=f"there is no shell here (use_shell is off): {problem}")
+
+
+def _read(command: str, names: Iterable[str] = ()) -> Readings:
+    # What reads commands is a fifth of this package: a run in which there are none does without.
+    from kesoku_actors.tools.shell.readings import readings
+
+    return readings(command, names)
 
 
 def _unseen(command: str, read: Readings, policy: ShellPolicy) -> Refused | None:
