@@ -150,6 +150,8 @@ class Holding:
                 return index
             held.append(index)
         oldest = min(held, key=lambda index: list(self._waiting).index(_key(ready[index])))
+        if oldest != held[0]:
+            self.fired.update(self._hold_of(ready[one]) for one in held)
         self._released.add(_key(ready[oldest]))
         return oldest
 
