@@ -13,6 +13,7 @@ raises crosses trio's loop: it is kept until the program is unwound.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterator
+from functools import cache
 from typing import Any, Final
 
 import outcome
@@ -20,8 +21,14 @@ import trio
 from attrs import define, field, frozen
 from trio._core import _run
 
+from kesoku_actors.harness.allow import Allow
+from kesoku_actors.harness.control.canary import TRIED, broken_promise
+from kesoku_actors.harness.control.livelock import Diagnosis
 from kesoku_actors.harness.control.standins import VirtualClock, without_the_system
+from kesoku_actors.harness.control.traps import trapped
+from kesoku_actors.harness.control.watchdog import watched
 from kesoku_actors.harness.errors import Deadlock, StepLimit, UnsupportedTrio
+from kesoku_actors.harness.failures import leaves
 from kesoku_actors.harness.lanes import Lane, short_name
 from kesoku_actors.harness.schedule import Choice, Schedule
 from kesoku_actors.harness.sites import Site, site_of
@@ -33,8 +40,6 @@ _MAIN: Final = 1
 """The number of the lane that is the program's main task: trio's own first task starts it first."""
 _UNWINDING: Final = 10_000
 """Steps a program may take to unwind."""
-TRIED: Final = ((0, 31), (0, 36))
-"""The oldest and the newest trio that this was tried with."""
 
 
 @frozen(kw_only=True)
@@ -44,6 +49,8 @@ class Limits:
     steps: int = 20_000
     longest_tick_s: float = 10.0
     """Time that may pass at once while work is runnable: an uncapped tick sets off watchdogs that mean hours."""
+    stuck_s: float = 10.0
+    """Real seconds of the processor that one step may take; infinite: nobody watches, as when a person steps."""
 
 
 @frozen
@@ -122,6 +129,8 @@ class _Control(trio.abc.Instrument):
     """What the strategy raised."""
     deadlock: Deadlock | None = None
     last: Lane | None = None
+    is_fair: bool = False
+    """Whether the strategy is set aside: whoever became runnable first runs, and time passes when nobody can run."""
     _by_task: dict[Any, Lane] = field(factory=dict)
     _ready: list[Lane] = field(factory=list)
     _known: int = 0
@@ -176,7 +185,7 @@ class _Control(trio.abc.Instrument):
         if self.keeps_trace and self.trace and touched:
             self.trace[-1] = _with_touched(self.trace[-1], touched)
         count = len(ready)
-        may_tick = self.may_tick and self._may_tick()
+        may_tick = self.may_tick and not self.is_fair and self._may_tick()
         index = self._choose(ready, count, may_tick)
         self.steps += 1
         if index == count:
@@ -185,7 +194,7 @@ class _Control(trio.abc.Instrument):
             self.last = None
             return None
         lane = ready[index]
-        self._keep(lane, ready)
+        self._keep(lane, [lane] if self.is_fair else ready)
         if self._ending is not None:
             self._throw_into(lane, self._ending)
         lane.steps += 1
@@ -200,7 +209,11 @@ class _Control(trio.abc.Instrument):
                 raise self._ending  # the program goes on whatever is thrown into it
             return 0
         if self.steps >= self.limits.steps:
-            self._end(StepLimit(f"the program was ended after {self.steps} steps"))
+            diagnosis = self.clock.diagnosis = self.clock.diagnosis or Diagnosis(self.limits.steps)
+            if (ending := diagnosis.look(self.lanes, ready, self.clock.now)) is not None:
+                self._end(ending)
+            return 0
+        if self.is_fair:
             return 0
         ways = count + may_tick
         if ways == 1 and not self._sees_all:
@@ -288,21 +301,38 @@ def execute(
     may_tick: bool = True,
     trace: bool = False,
     observe: Callable[[_Control], None] | None = None,
+    allow: Allow | None = None,
 ) -> Run:
     """Run a program once under a strategy that has been told to begin, and return what came of it.
 
-    Raises what the strategy raised, and `UnsupportedTrio`. The program's own exceptions are in the result.
+    Raises what the strategy raised, and `UnsupportedTrio`. The program's own exceptions are in the result; so are
+    `Stuck` and the first `Escape`, also when the program swallowed them.
     """
     check_trio()
-    control = _Control(strategy, limits or Limits(), may_tick, trace)
+    return _execute(program, strategy, limits or Limits(), may_tick, trace, observe, allow or Allow())
+
+
+def _execute(
+    program: Program,
+    strategy: Strategy,
+    limits: Limits,
+    may_tick: bool,
+    trace: bool,
+    observe: Callable[[_Control], None] | None,
+    allow: Allow,
+) -> Run:
+    control = _Control(strategy, limits, may_tick, trace)
     if observe is not None:
         observe(control)
     error: BaseException | None = None
-    with without_the_system():
+    with without_the_system(), watched(control, control.limits.stuck_s) as watch, trapped(allow) as guard:
         try:
             trio.run(program, clock=control.clock, instruments=[control])
         except BaseException as raised:
             error = raised
+        for found in (watch.error, guard.escaped):
+            if found is not None and (error is None or type(found) not in {type(leaf) for leaf in leaves(error)}):
+                error = found
     if control.refused is not None:
         raise control.refused
     return Run(
@@ -322,3 +352,10 @@ def check_trio() -> None:
     if not TRIED[0] <= version <= TRIED[1]:
         oldest, newest = (".".join(map(str, one)) for one in TRIED)
         raise UnsupportedTrio(f"this harness knows trio {oldest} to {newest}; installed is {trio.__version__}")
+    if (promise := _broken_promise()) is not None:
+        raise UnsupportedTrio(f"trio {trio.__version__} does not do as this harness relies on: {promise}")
+
+
+@cache
+def _broken_promise() -> str | None:
+    return broken_promise(lambda program, strategy: _execute(program, strategy, Limits(), True, False, None, Allow()))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any, Final, Protocol
 
 import trio
@@ -12,6 +14,9 @@ from attrs import define
 from trio._core import _run
 from trio._core._wakeup_socketpair import WakeupSocketpair
 
+from kesoku_actors.harness.control.livelock import Diagnosis
+from kesoku_actors.harness.control.places import Owner, call_of, owner_of
+from kesoku_actors.harness.control.traps import guard
 from kesoku_actors.harness.errors import Escape
 
 
@@ -32,11 +37,15 @@ class VirtualClock(trio.abc.Clock):
 
     control: Driven
     now: float = 0.0
+    diagnosis: Diagnosis | None = None
+    """Told when the program asks for the time."""
 
     def start_clock(self) -> None:
         pass
 
     def current_time(self) -> float:
+        if self.diagnosis is not None and _program_asks(sys._getframe(2)):
+            self.diagnosis.asked += 1
         return self.now
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
@@ -50,6 +59,13 @@ class VirtualClock(trio.abc.Clock):
             return 0.0
         self.now = deadline
         return 0.0
+
+
+def _program_asks(frame: FrameType) -> bool:
+    """Tell whether a frame is trio's `current_time()`, called by anyone but trio."""
+    caller = frame.f_back
+    called = frame.f_code.co_name == "current_time" and caller is not None
+    return called and caller is not None and owner_of(caller.f_code.co_filename) is not Owner.LOOP
 
 
 class NoIO:
@@ -71,13 +87,21 @@ class NoIO:
         return None
 
     async def wait_readable(self, what: object) -> None:
-        raise Escape(f"the program waits until {what!r} can be read; there are no files and sockets in here")
+        raise _no_descriptors(what, "read")
 
     async def wait_writable(self, what: object) -> None:
-        raise Escape(f"the program waits until {what!r} can be written; there are no files and sockets in here")
+        raise _no_descriptors(what, "written")
 
     def notify_closing(self, _what: object) -> None:
         pass
+
+
+def _no_descriptors(what: object, done: str) -> Escape:
+    call = call_of(sys._getframe(2))
+    where = f" at {call.site}" if call is not None else ""
+    return guard().remember(
+        Escape(f"the program waits{where} until {what!r} can be {done}; there are no files in here")
+    )
 
 
 @contextmanager

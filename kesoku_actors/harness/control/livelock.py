@@ -1,0 +1,95 @@
+"""Why a program did not end before its step limit: does it go round for ever, or does it only take long?
+
+Behind the limit the program goes on for some steps under a fair order, without early time. When a state comes again
+that it has been in (`state.py`), it will come again for ever: a `Livelock`, and the steps between are its cycle. When
+only the places come again and some value is another one each time, or time passes and the program asked how late it is,
+nobody can tell: the `StepLimit` says so and names the steps all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from attrs import define, field
+
+from kesoku_actors.harness.control.state import State, state_of
+from kesoku_actors.harness.errors import Livelock, RunEnded, StepLimit
+from kesoku_actors.harness.lanes import Lane
+from kesoku_actors.harness.sites import site_of
+
+LONGEST: Final = 1_500
+"""Steps that are looked at."""
+_COMPARED: Final = 200
+"""So many states are compared at most; each takes about a millisecond."""
+_SHOWN: Final = 12
+
+
+@define(eq=False)
+class Diagnosis:
+    """The steps behind the limit. Brent's way: one moment is kept, another one after twice as many steps each time."""
+
+    limit: int
+    asked: int = 0
+    """How often the program asked what time it is."""
+    steps: int = 0
+    _kept: State | None = None
+    _places: Any = None
+    _at: float = 0.0
+    _asked_before: int = 0
+    _next: int = 1
+    _since: list[str] = field(factory=list)
+    _repeated: tuple[str, ...] = ()
+    _compared: int = 0
+
+    def look(self, lanes: Iterable[Lane], ready: Sequence[Lane], now: float) -> RunEnded | None:
+        """Look at a moment before a step; return what the program is ended with, if it is time."""
+        places = _places(lanes, ready)
+        if places == self._places and self._compared < _COMPARED and self._kept is not None:
+            self._compared += 1
+            cycle = [*self._since, *([f"{now - self._at:g} s pass"] if now > self._at else [])]
+            has_no_time = now == self._at or self.asked == self._asked_before
+            if has_no_time and state_of(lanes, ready, now).same(self._kept):
+                return Livelock(_short(cycle))
+            self._repeated = self._repeated or tuple(cycle)
+        if self.steps >= LONGEST:
+            return StepLimit(self._told())
+        if self.steps >= self._next or self._kept is None:
+            self._kept, self._places, self._at = state_of(lanes, ready, now), places, now
+            self._asked_before, self._next, self._since = self.asked, 2 * max(1, self.steps), []
+        self.steps += 1
+        lane = ready[0]
+        self._since.append(f"`{lane.label}` at {site_of(lane.task.coro)}")
+        return None
+
+    def _told(self) -> str:
+        told = f"the program was ended after {self.limit} steps"
+        if not self._repeated:
+            return told
+        return f"{told}; the same steps come again and again, with other values or at another time: " + " -> ".join(
+            _short(self._repeated)
+        )
+
+
+def _places(lanes: Iterable[Lane], ready: Sequence[Lane]) -> Any:
+    """Return where everybody stands, quickly."""
+    living = [lane for lane in lanes if not lane.ended]
+    numbers = {lane: place for place, lane in enumerate(living)}
+    return [_stack(lane.task.coro) for lane in living], [numbers[lane] for lane in ready]
+
+
+def _stack(coroutine: Any) -> list[int]:
+    found: list[int] = []
+    while coroutine is not None:
+        frame = getattr(coroutine, "cr_frame", None) or getattr(coroutine, "gi_frame", None)
+        if frame is not None:
+            found += (id(frame.f_code), frame.f_lasti)
+        coroutine = getattr(coroutine, "cr_await", None) or getattr(coroutine, "gi_yieldfrom", None)
+    return found
+
+
+def _short(cycle: Sequence[str]) -> list[str]:
+    """Return a cycle without repetitions next to each other, as long as a person reads."""
+    told = [step for step, _same in groupby(cycle)]
+    return told if len(told) <= _SHOWN else [*told[: _SHOWN - 1], f"{len(told) - _SHOWN + 1} more"]
