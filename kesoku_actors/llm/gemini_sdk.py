@@ -188,7 +188,10 @@ async def _as_data(
     chunks: AsyncIterator[types.GenerateContentResponse],
 ) -> AsyncGenerator[Mapping[str, Any], None]:
     async for chunk in chunks:
-        yield chunk.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"sdk_http_response"})
+        # What the SDK has no word for is kept as it came, and is nothing to warn of.
+        yield chunk.model_dump(
+            mode="json", by_alias=True, exclude_none=True, exclude={"sdk_http_response"}, warnings=False
+        )
 
 
 def warm() -> None:
