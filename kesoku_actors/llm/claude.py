@@ -119,7 +119,7 @@ class ClaudeModel:
         async with self._making:
             if self._client is None:
                 check_key(self.source, self.access.api_key or "")
-                self._client = await trio.to_thread.run_sync(self._open)
+                self._client = await trio.to_thread.run_sync(self._open, abandon_on_cancel=True)
                 for notice in self._client.notices:
                     self.log.warning(notice, setting=self.source.model)
             return self._client

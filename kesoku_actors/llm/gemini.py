@@ -129,7 +129,7 @@ class GeminiModel:
                     if self._token.project is None:
                         raise provider_error(self.source, "project", "")
                     access = evolve(access, project_id=self._token.project)
-                self._client = await trio.to_thread.run_sync(self._open, access)
+                self._client = await trio.to_thread.run_sync(self._open, access, abandon_on_cancel=True)
             return self._client
 
     def _open(self, access: GeminiAccess) -> GeminiClient:
