@@ -56,6 +56,10 @@ class Observed:
         """Return who ran at each step; none where time passed."""
         return [None if step.lane is None else (step.lane.label, step.lane_step) for step in self.steps]
 
+    def users(self, things: frozenset[Hashable]) -> set[str]:
+        """Return the tasks that use one of these things."""
+        return {use.lane for use in self.uses if use.touch.thing in things}
+
     def shared(self) -> set[Hashable]:
         """Return the things that several tasks use and at least one changes."""
         users: dict[Hashable, set[str]] = defaultdict(set)
@@ -94,18 +98,36 @@ def parting(failing: Observed, passing: Observed) -> int:
     return common
 
 
-def deciding_pair(failing: Observed, passing: Observed, focus: frozenset[Hashable]) -> tuple[Use, Use] | None:
-    """Return the two uses whose order decides, in the order of the failing run; none when nothing changed places.
+@frozen(eq=False)
+class Pair:
+    """Two uses of one thing, in the order of the failing run."""
 
-    `focus` are the things that the failing line uses. A use that the failing run does not come to stands second.
+    uses: tuple[Use, Use]
+    rank: int
+    """0: they come the other way round in the passing run; more: one of the runs does not come to one of them."""
+
+
+def deciding_pair(
+    failing: Observed, passing: Observed, focus: frozenset[Hashable], end: tuple[str, int] | None
+) -> Pair | None:
+    """Return the two uses whose order decides; none when nothing changed places.
+
+    `focus` are the things that the failing line uses, `end` is the task and the step that failed: what that line reads
+    is where the failure shows, and seldom where it comes from.
     """
-    best: tuple[tuple[int, ...], tuple[Use, Use]] | None = None
+    users = failing.users(focus) | passing.users(focus)
+    best: tuple[tuple[int, ...], Pair] | None = None
     for rank, pair in _candidates(failing, passing):
+        related = sum(use.lane in users for use in pair)
+        if users and not related:
+            continue
+        at_end = any((use.lane, use.step.number) == end for use in pair)
         plain = all(use.touch.is_plain for use in pair)
         near = any(use.touch.thing in focus for use in pair)
-        weight = (rank > 0, not near, rank, not plain, max(use.order for use in pair))
+        last = max(use.order for use in pair)
+        weight = (rank > 0, at_end, not near, -related, rank, not plain, last)
         if best is None or weight < best[0]:
-            best = weight, pair
+            best = weight, Pair(pair, rank)
     return None if best is None else best[1]
 
 

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from types import CodeType
 from typing import Any, Final
 
-from attrs import frozen
+from attrs import field, frozen
 
 _NOT_THE_PROGRAM: Final = ("trio", "anyio", "outcome", "attr")
 """Packages whose lines say nothing of where a program waits."""
@@ -21,9 +21,21 @@ class Site:
     file: str
     line: int
     function: str
+    caller: Site | None = field(default=None, eq=False, repr=False)
+    """The line that called it, where it is known."""
 
     def __str__(self) -> str:
         return f"{PurePath(self.file).name}:{self.line} in {self.function}"
+
+
+def in_own_file(site: Site) -> Site:
+    """Return the innermost line in the file of the outermost one: a helper's line in another file says less."""
+    outermost: Site = site
+    while outermost.caller is not None:
+        outermost = outermost.caller
+    while site.file != outermost.file and site.caller is not None:
+        site = site.caller
+    return site
 
 
 def site_of(coroutine: Any) -> Site | None:
@@ -31,7 +43,7 @@ def site_of(coroutine: Any) -> Site | None:
     found = None
     for code, line in _frames(coroutine):
         if not is_foreign(code):
-            found = Site(code.co_filename, line, code.co_name)
+            found = Site(code.co_filename, line, code.co_name, found)
     return found
 
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
-from itertools import pairwise
 from typing import Final
 
-from attrs import define, evolve, field
+from attrs import define, field
 
-from kesoku_actors.harness.cause import Observed, Use, cone, deciding_pair, parting, source_of
+from kesoku_actors.harness.cause import Observed, Use, cone, parting, source_of
 from kesoku_actors.harness.control import Step
 from kesoku_actors.harness.counterexample import (
     ORDERS,
@@ -31,28 +30,19 @@ from kesoku_actors.harness.errors import Deadlock
 from kesoku_actors.harness.failures import leaves
 from kesoku_actors.harness.hold import Form, Hold, Tick
 from kesoku_actors.harness.observe import Seen
-from kesoku_actors.harness.sites import Site
+from kesoku_actors.harness.sites import Site, in_own_file
+from kesoku_actors.harness.witnesses import PARTNERS, WAITS, Looking, stands_at
 
 _MOST_ROWS: Final = 40
-_WAITS: Final = ("has to wait", "waits for")
-_OVER: Final = "its time is over"
-_PARTNERS: Final = {
-    "has to wait to send to": ("receives from",),
-    "has to wait to receive from": ("sends to", "closes"),
-    "has to wait for": ("takes", "lets go of"),
-    "waits for": ("sets", "notifies"),
-}
-"""What others do to a thing that a task waits at, and that could let it go on."""
 
 
 def told(form: Form, failing: Seen, near: tuple[Form, Seen] | None) -> Story:
     """Return the story of a failing run beside the nearest one that passes."""
     passing = near[1] if near is not None else None
-    pair = None
-    if passing is not None:
-        pair = deciding_pair(failing.observed, passing.observed, failing.focus)
     blocked = tuple(_blocked(failing, passing))
-    telling = _Telling(form, failing, passing, pair, blocked)
+    looking = Looking(form, failing, passing, blocked, failing.focus or _waited_at(failing, blocked))
+    deciding = looking.deciding()
+    telling = _Telling(form, failing, passing, deciding.witnesses, blocked)
     error = failing.run.error
     raised = failing.raised
     return Story(
@@ -60,8 +50,8 @@ def told(form: Form, failing: Seen, near: tuple[Form, Seen] | None) -> Story:
         raised_by=raised.lane if raised is not None else "",
         raised_at=raised.site if raised is not None else None,
         raised_source=source_of(raised.site) if raised is not None else "",
-        witnesses=telling.witnesses(),
-        decides=telling.decides(),
+        witnesses=deciding.witnesses,
+        decides=deciding.words,
         blocked=blocked,
         lanes=telling.lanes(),
         failing=telling.view(failing.observed, is_failing=True),
@@ -81,14 +71,14 @@ class _Telling:
     form: Form
     failing: Seen
     passing: Seen | None
-    pair: tuple[Use, Use] | None
+    witnesses: tuple[Witness, ...]
     blocked: tuple[Blocked, ...]
     shown: frozenset[str] = field(init=False)
     """The labels of the tasks that take part."""
     ends: list[int] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        taking_part = {use.lane for use in self.pair or ()} | {one.lane for one in self.blocked}
+        taking_part = {one.lane for one in self.witnesses} | {one.lane for one in self.blocked}
         for event in self.form.events:
             match event:
                 case Hold(who, _, until):
@@ -98,69 +88,11 @@ class _Telling:
                     pass  # the task that ran last before time passes is no cause
         if self.failing.raised is not None:
             taking_part.add(self.failing.raised.lane)
-        taking_part |= {one.lane for one in self._cut_short() or ()}
         self.shown = frozenset(taking_part - {"time"})
         raised = self.failing.raised
         last = {step.lane.label: step.number for step in self.failing.observed.steps if step.lane is not None}
         waiting = [last[one.lane] for one in self.blocked if one.lane in last]
         self.ends = [raised.step] if raised is not None else waiting or list(last.values())[-1:]
-
-    def witnesses(self) -> tuple[Witness, ...]:
-        """Return the two events that decide, in the order of the failing run."""
-        if (circle := _circle(self.blocked)) is not None:
-            steps = {step.lane.label: step.number for step in self.failing.observed.steps if step.lane is not None}
-            return tuple(
-                Witness(lane=one.lane, what=one.waits_for, site=one.site, source=one.source, step=steps[one.lane])
-                for one in circle
-            )
-        if (cut := self._cut_short()) is not None:
-            return cut
-        if self.pair is None:
-            return ()
-        in_failing = self.failing.observed.by_name
-        return tuple(
-            _witness(use, in_failing[use.name].step.number if use.name in in_failing else 0) for use in self.pair
-        )
-
-    def _cut_short(self) -> tuple[Witness, ...] | None:
-        """Return a wait that time ended, and the event that would have ended it, if the schedule lets time pass."""
-        observed = self.failing.observed
-        if not any(isinstance(event, Tick) for event in self.form.events):
-            return None
-        for tick, following in pairwise(observed.steps):
-            if tick.lane is not None:
-                continue
-            woken = {lane.label for lane in following.ready} - {lane.label for lane in tick.ready}
-            for use in (one for one in reversed(observed.uses) if one.lane in woken and one.step.number < tick.number):
-                halves = _PARTNERS.get(use.touch.how, ())
-                later = (
-                    one
-                    for one in observed.uses
-                    if one.touch.thing == use.touch.thing and one.step.number > tick.number and one.lane != use.lane
-                )
-                other = next((one for one in later if one.touch.how in halves), None)
-                if other is not None:
-                    late = _witness(other, other.step.number)
-                    return evolve(
-                        _witness(use, tick.number), what=f"{use.touch.how} {use.touch.what}, and {_OVER}"
-                    ), late
-        return None
-
-    def decides(self) -> str:
-        """Return in words how the order of the two events decides; empty where it is plain from them."""
-        if _circle(self.blocked) is not None:
-            return "Each waits for what only the other can give."
-        if self._cut_short() is not None:
-            return "Here time ends the wait of A just before B; where B comes first, the run passes."
-        if self.pair is None or self.passing is None:
-            return ""
-        here, there = self.failing.observed.by_name, self.passing.observed.by_name
-        for letter, use in zip("AB", self.pair, strict=True):
-            if use.name not in there:
-                return f"In the run that passes, {letter} does not happen."
-            if use.name not in here:
-                return f"In the run that passes, {letter} happens too."
-        return "Here A comes before B; where B comes before A, the run passes."
 
     def lanes(self) -> tuple[LaneView, ...]:
         """Return every task of the program, in the order of spawning."""
@@ -184,7 +116,7 @@ class _Telling:
 
     def _rows(self, observed: Observed, numbers: set[int], *, is_failing: bool) -> Iterator[Doing]:
         shared = observed.shared()
-        witnesses = {(use.name[0], use.name) for use in self.pair or ()}
+        witnesses = {(one.lane, one.site, one.what) for one in self.witnesses}
         uses: dict[int, list[Use]] = defaultdict(list)
         for use in observed.uses:
             uses[use.step.number].append(use)
@@ -195,19 +127,20 @@ class _Telling:
             if lane is None or lane.label not in self.shown:
                 continue
             here = [use for use in uses[step.number] if use.touch.thing in shared]
-            is_witness = any((use.lane, use.name) in witnesses for use in here)
+            is_witness = any(_is_of(use, witnesses) for use in here)
             is_held = is_failing and (lane.label, step.lane_step) in held
             is_end = raised is not None and raised.step == step.number
             if not (is_witness or is_held or is_end or (here and step.number in numbers)):
                 continue
             said = list(dict.fromkeys(_said(here)))
             said += ["FAILS"] if is_end else []
-            first = next((use.touch.site for use in here if (use.lane, use.name) in witnesses), None)
+            first = next((use.touch.site for use in here if _is_of(use, witnesses)), None)
             site = (
                 raised.site
                 if is_end and raised is not None
                 else first or next((use.touch.site for use in here if use.touch.site is not None), step.site)
             )
+            site = None if site is None else in_own_file(site)
             yield Doing(
                 step=step.number,
                 lane=lane.label,
@@ -221,19 +154,15 @@ class _Telling:
             )
 
 
-def _witness(use: Use, step: int) -> Witness:
-    what, site = f"{use.touch.how} {use.touch.what}", use.touch.site
-    return Witness(lane=use.lane, what=what, site=site, source=source_of(site), step=step)
+def _is_of(use: Use, witnesses: set[tuple[str, Site | None, str]]) -> bool:
+    return (use.lane, use.touch.site, f"{use.touch.how} {use.touch.what}") in witnesses
 
 
-def _circle(blocked: Sequence[Blocked]) -> tuple[Blocked, Blocked] | None:
-    """Return two tasks that wait for things that only each other can give, if there are such."""
-    waiting = {one.lane: one for one in blocked if one.waits_for.startswith(_WAITS)}
-    for one in waiting.values():
-        for other in one.until:
-            if other in waiting and one.lane in waiting[other].until:
-                return one, waiting[other]
-    return None
+def _waited_at(failing: Seen, blocked: Sequence[Blocked]) -> frozenset[Hashable]:
+    """Return the things that blocked tasks wait at."""
+    waits = {(one.lane, one.waits_for) for one in blocked}
+    uses = failing.observed.uses
+    return frozenset(use.touch.thing for use in uses if (use.lane, f"{use.touch.how} {use.touch.what}") in waits)
 
 
 def _said(uses: Sequence[Use]) -> Iterator[str]:
@@ -284,27 +213,21 @@ def _blocked(failing: Seen, passing: Seen | None) -> Iterator[Blocked]:
     for label in labels:
         use, children = last_use.get(label), tuple(one for one in labels if parents.get(one) == label)
         is_last = use is not None and label in last_step and use.step.number == last_step[label].number
-        if use is not None and is_last and use.touch.how.startswith(_WAITS):
+        if use is not None and is_last and use.touch.how.startswith(WAITS):
             others = _partners(use, every)
             waits = f"{use.touch.how} {use.touch.what}"
             yield Blocked(
                 lane=label, site=use.touch.site, source=source_of(use.touch.site), waits_for=waits, until=others
             )
         else:
-            site = _stands_at(failing, label) or (last_step[label].site if label in last_step else None)
+            site = stands_at(failing, label, observed.until) or (last_step[label].site if label in last_step else None)
             waits = "waits until its tasks have ended" if children else ""
             yield Blocked(lane=label, site=site, source=source_of(site), waits_for=waits, until=children)
 
 
-def _stands_at(failing: Seen, label: str) -> Site | None:
-    """Return where a blocked task stands: the clean-up that wakes it tells."""
-    later = (step for step in failing.run.trace if step.number > failing.observed.until)
-    return next((step.site for step in later if step.lane is not None and step.lane.label == label), None)
-
-
 def _partners(use: Use, every: Sequence[Use]) -> tuple[str, ...]:
     """Return who could let a task go on: whoever has ever done the other half to this thing."""
-    halves = _PARTNERS.get(use.touch.how, ())
+    halves = PARTNERS.get(use.touch.how, ())
     if use.touch.how == "has to wait for":
         return _holders(use, every)
     found = [

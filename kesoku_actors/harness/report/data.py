@@ -77,5 +77,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(one) for one in value]
     if isinstance(value, Site) or value is None or isinstance(value, str | int | float):
-        return asdict(value) if isinstance(value, Site) else value
+        return (
+            {"file": value.file, "line": value.line, "function": value.function} if isinstance(value, Site) else value
+        )
     return {name: _plain(one) for name, one in asdict(value, recurse=False).items()}
