@@ -13,7 +13,7 @@ Invariants of a `SessionArchive`, checked when one is made, each with a `Flaw` t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from attrs import field, frozen
@@ -210,6 +210,7 @@ class SessionArchive:
             if not 0 <= message.timestamp < _LATEST_S:
                 yield Flaw(at, f"timestamp: {message.timestamp} is not a time in UTC seconds")
             yield from self._flaws_of_place(at, message)
+            yield from _flaws_of_facts(at, message)
             yield from _flaws_of_shape(at, self.head, message)
             ids.add(message.id)
             external |= set() if message.external_id is None else {message.external_id}
@@ -293,15 +294,16 @@ class SessionArchive:
             seen |= {job.call_id, job.number}
 
     def _flaws_of_summaries(self) -> Iterator[Flaw]:
-        ids = {each.id for each in self.summaries}
-        if len(ids) < len(self.summaries):
+        levels = {each.id: each.level for each in self.summaries}
+        if len(levels) < len(self.summaries):
             yield Flaw(("summaries", len(self.summaries) - 1), "id: two summaries have one id")
         for index, summary in enumerate(self.summaries):
             spots = summary.first + summary.last
             if len(summary.first) != 2 or len(summary.last) != 2 or not all(0 < each < HIGHEST for each in spots):
                 yield Flaw(("summaries", index), "first: a spot is the seq of a root and a place")
-            if summary.parent_id is not None and (summary.parent_id not in ids or summary.parent_id == summary.id):
-                yield Flaw(("summaries", index), f"parent_id: {summary.parent_id!r:.60} is not a summary here")
+            # Up a tree the levels rise, so that it has no circle.
+            if summary.parent_id is not None and levels.get(summary.parent_id, -1) <= summary.level:
+                yield Flaw(("summaries", index), f"parent_id: {summary.parent_id!r:.60} is not a summary above it here")
             if not _is_id(summary.id) or not summary.content.strip():
                 yield Flaw(("summaries", index), "id: a summary has an id and a content")
 
@@ -317,6 +319,35 @@ def _flaws_of_head(head: SessionHead) -> Iterator[Flaw]:
         yield Flaw(None, "chatbot_id: a session has a chatbot and a channel")
     if not (0 <= head.created < _LATEST_S and 0 <= head.last_activity < _LATEST_S and 0 <= head.turns < HIGHEST):
         yield Flaw(None, "created: times are UTC seconds, and turns are not negative")
+
+
+def _flaws_of_facts(at: tuple[str, int], message: ArchivedMessage) -> Iterator[Flaw]:
+    """What a call or a result says of itself, and a store always writes as this kind of value (M4)."""
+    for name in _FACTS.get(message.type, ()):
+        is_kind, kind = _KINDS[name]
+        if name in message.metadata and not is_kind(message.metadata[name]):
+            yield Flaw(at, f"metadata: {name} of a {message.type} is {kind} (M4)")
+
+
+def _is_duration(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _LATEST_S
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+_KINDS: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
+    "tool_name": (_is_text, "a text"),
+    "tool_call_id": (_is_text, "a text"),
+    "tool_arguments": (lambda value: isinstance(value, Mapping), "an object"),
+    "outcome": (_is_text, "a text"),
+    "duration_s": (_is_duration, "seconds"),
+}
+_FACTS: Final[Mapping[Type, tuple[str, ...]]] = {
+    Type.TOOL_CALL: ("tool_name", "tool_call_id", "tool_arguments"),
+    Type.TOOL_RESULT: ("tool_name", "tool_call_id", "outcome", "duration_s"),
+}
 
 
 def _flaws_of_shape(at: tuple[str, int], head: SessionHead, message: ArchivedMessage) -> Iterator[Flaw]:

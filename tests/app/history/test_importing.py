@@ -81,9 +81,20 @@ def read(data: bytes) -> int:
     return sum(len(archive.messages) for archive in sessions_of(io.BytesIO(data)))
 
 
+def telling(row: dict[str, Any], **facts: Any) -> dict[str, Any]:
+    return {**row, "metadata": {**row["metadata"], **facts}}
+
+
+def summary(name: str, level: int, parent: str | None) -> dict[str, Any]:
+    spots = {"first": [1, 1], "last": [1, 1], "tokens_before": 9, "tokens_after": 1}
+    said = {"content": "s", "provider": "p", "model": "m", "created": 1.0}
+    return {"kind": "summary", "id": name, "level": level, "parent_id": parent, **spots, **said}
+
+
 def test_a_good_export_is_taken() -> None:
     assert read(export(*GOOD)) == 3
     assert read(export()) == 0
+    assert read(export(session(), message(1), summary("a", 0, "b"), summary("b", 1, None))) == 1
 
 
 def nested(depth: int) -> Any:
@@ -129,6 +140,12 @@ BAD: list[tuple[Any, str]] = [
     ((session(), message(1), call(2), result(3, 2), state(2, outcome=None)), r"line 6: outcome"),
     ((session(), message(1), {"kind": "turn", "root_id": "m9", "began": 1.0, "attempts": 0, "steps": 0,
       "spent_s": 0.0}), r"line 4: root_id"),
+    ((session(), message(1), telling(call(2), tool_arguments=[]), result(3, 2), state(2)), r"line 4: metadata: tool_a"),
+    ((session(), message(1), telling(call(2), tool_call_id=1), result(3, 2), state(2)), r"line 4: metadata: tool_call"),
+    ((session(), message(1), call(2), telling(result(3, 2), outcome=[]), state(2)), r"line 5: metadata: outcome of"),
+    ((session(), message(1), call(2), telling(result(3, 2), duration_s=None), state(2)), r"line 5: metadata: durat"),
+    ((session(), message(1), call(2), telling(result(3, 2), duration_s=-1), state(2)), r"line 5: metadata: duration_s"),
+    ((session(), message(1), summary("a", 0, "b"), summary("b", 0, "a")), r"line 4: parent_id: 'b' is not a summary"),
     ((session(id="../../x"),), r"line 2: id: '../../x' is not a session's id"),
     ((session(id=["x"]),), r"line 2: session: id"),
     ((session(), session()), r"line 3: the session .* stands here twice"),
