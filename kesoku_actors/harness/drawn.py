@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from kesoku_actors.harness.control.footprints import footprints
 from kesoku_actors.harness.diagnosis import Diagnosis, Nondeterminism
 from kesoku_actors.harness.exploration import Exploration
-from kesoku_actors.harness.explore import failed, verdict_of
+from kesoku_actors.harness.exploring import failed, verdict_of
 from kesoku_actors.harness.hold import Form
 from kesoku_actors.harness.search import Found, Searched, Watcher, search
 from kesoku_actors.harness.verdict import Outcome, Verdict

@@ -27,7 +27,7 @@ from kesoku_actors.harness.control import Limits
 from kesoku_actors.harness.diagnosis import Nondeterminism
 from kesoku_actors.harness.errors import HarnessError
 from kesoku_actors.harness.exploration import Exploration
-from kesoku_actors.harness.explore import explored, replayed
+from kesoku_actors.harness.exploring import explored, replayed
 from kesoku_actors.harness.origin import MARK
 from kesoku_actors.harness.report import text
 from kesoku_actors.harness.search import Plan, Watcher

@@ -14,7 +14,7 @@ from attrs import define, evolve, field
 
 from kesoku_actors.harness.errors import HarnessError
 from kesoku_actors.harness.exploration import Exploration
-from kesoku_actors.harness.explore import replayed, verdict_of
+from kesoku_actors.harness.exploring import replayed, verdict_of
 from kesoku_actors.harness.fresh import fresh_python
 from kesoku_actors.harness.search import Searched, Watcher
 from kesoku_actors.harness.verdict import Certificate, Outcome, Verdict
