@@ -1,4 +1,4 @@
-"""What the zoo knows of a planted bug: its cause, its symptom, how hard it is, and what races. Pure.
+"""What the zoo knows of a planted bug: its cause, its symptom, how hard it is to hit, and what races.
 
 The causes are those that studies of bugs in actor programs tell apart, first among them the study of 186 bugs of Akka
 programs by Bagherzadeh, Fireman, Shawesh and Khatchadourian (2020), made finer where one cause would hold too many, and

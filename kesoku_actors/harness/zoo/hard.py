@@ -129,6 +129,7 @@ def both_copies_torn(*, fixed: bool = False) -> Program:
             assert any(copy["head"] == copy["body"] for copy in copies), "both copies were torn"
 
         async with trio.open_nursery() as nursery:
+            nursery.start_soon(ring, 3, 4)
             nursery.start_soon(writer, 0, 2)
             nursery.start_soon(writer, 1, 22)
             nursery.start_soon(reader)
@@ -195,6 +196,7 @@ def both_interrupted(*, fixed: bool = False) -> Program:
                 turn.cancel()
 
         async with trio.open_nursery() as nursery:
+            nursery.start_soon(ring, 2, 6)
             for box, turn, after in zip(boxes, turns, (2, 22), strict=True):
                 nursery.start_soon(worker, box, turn, after)
             nursery.start_soon(person)

@@ -8,23 +8,26 @@ from kesoku_actors.harness.zoo.scenery import Program, emptied, ring, work
 
 
 def reply_stored_first(*, fixed: bool = False) -> Program:
-    """Every row is written by a task of its own, and a reply is stored before its question."""
+    """Two writers are given rows by turns, and a reply is stored before its question."""
 
     async def main() -> None:
+        ways = [trio.open_memory_channel[str](4) for _ in range(1 if fixed else 2)]
         rows: list[str] = []
 
-        async def write(row: str) -> None:
-            await work(3)  # race: the row after this one may be quicker
-            rows.append(row)
+        async def writer(mailbox: trio.MemoryReceiveChannel[str]) -> None:
+            async for row in mailbox:
+                await work(2)  # race: the other writer may be quicker
+                rows.append(row)
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(ring)
-            for row in ("question", "reply"):
-                if fixed:
-                    await write(row)
-                else:
-                    nursery.start_soon(write, row)
-                    await work(6)
+            for _, mailbox in ways:
+                nursery.start_soon(writer, mailbox)
+            for number, row in enumerate(("question", "reply")):
+                await ways[number % len(ways)][0].send(row)
+                await work(5)
+            for sender, _ in ways:
+                sender.close()
         assert rows == ["question", "reply"], "the reply stands before its question"
 
     return main

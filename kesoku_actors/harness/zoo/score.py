@@ -94,7 +94,7 @@ def wilson(hits: int, runs: int) -> tuple[float, float]:
     share, scale = hits / runs, 1 + _Z * _Z / runs
     middle = share + _Z * _Z / (2 * runs)
     spread = _Z * sqrt(share * (1 - share) / runs + _Z * _Z / (4 * runs * runs))
-    return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
+    return min(share, max(0.0, (middle - spread) / scale)), max(share, min(1.0, (middle + spread) / scale))
 
 
 def played(bug: Bug, make: Make, *, seed: int, runs: int, fixed: bool = False) -> Iterator[Run]:

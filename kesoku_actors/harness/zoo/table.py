@@ -14,7 +14,7 @@ _CRASH, _STUCK, _LATE = Symptom.CRASH, Symptom.STUCK, Symptom.LATE
 
 # fmt: off
 BUGS: Final = (
-    Bug(ordering.reply_stored_first, Cause.MESSAGE_ORDER, _ORDER, _NORMAL, "the reply stands", "write write"),
+    Bug(ordering.reply_stored_first, Cause.MESSAGE_ORDER, _ORDER, _NORMAL, "the reply stands", "writer writer"),
     Bug(ordering.old_model, Cause.MESSAGE_ORDER, _WRONG, _EASY, "the old model", "switcher answerer"),
     Bug(ordering.update_before_creation, Cause.MESSAGE_ORDER, _CRASH, _EASY, "a paper was", "author clerk"),
     Bug(lifetimes.listener_after_post, Cause.LIFE_CYCLE, _STUCK, _EASY, "Deadlock", "bus listen"),
@@ -51,7 +51,7 @@ BUGS: Final = (
     Bug(acting.late_result, Cause.TIMER, _TWICE, _EASY, "the job ran", "caller job"),
     Bug(acting.renewed_and_reaped, Cause.TIMER, _WRONG, _EASY, "a renewed lease", "holder reaper"),
     Bug(acting.last_key_unsaved, Cause.TIMER, _LOST, _NORMAL, "the last key", "save_later typist"),
-    Bug(acting.equal_stamps, Cause.TIMER, _ORDER, _EASY, "rows of one", "store store"),
+    Bug(acting.equal_stamps, Cause.TIMER, _ORDER, _EASY, "rows of one", "store person"),
     Bug(cancelling.permit_leak, Cause.LEAK, _STUCK, _NORMAL, "Deadlock", "impatient person"),
     Bug(cancelling.waiter_left_in_line, Cause.LEAK, _STUCK, _NORMAL, "Deadlock", "impatient person holder"),
     Bug(cancelling.connection_given_back_twice, Cause.LEAK, _TWICE, _NORMAL, "two share", "query borrower"),
