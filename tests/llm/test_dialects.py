@@ -304,3 +304,31 @@ def test_the_same_tools_are_declared_once():
     assert declaring((tools[0],)) is first
     assert declaring((of({"type": "string"}),)) is not first
     assert declaring(()).tools == ()
+
+
+@pytest.mark.parametrize("declare", DIALECTS.values(), ids=DIALECTS)
+def test_what_a_provider_cannot_follow_is_left_out_of_a_foreign_schema(declare: Any) -> None:
+    foreign = {
+        "$defs": {"A": {"type": "string"}},
+        "type": "object",
+        "properties": {
+            "it": {"not": {"$ref": "#/$defs/A"}, "patternProperties": {"a b": {"$ref": "#/$defs/A"}}, "type": "object"},
+            "bound": {
+                "type": "integer",
+                "minimum": 5,
+                "exclusiveMinimum": True,
+                "maximum": 9,
+                "exclusiveMaximum": False,
+            },
+            "choice": {"type": "string", "enum": []},
+            "many": {"type": "array", "items": {"type": []}, "prefixItems": []},
+        },
+        "required": ["it", "it"],
+        "if": {"properties": {"it": {"const": 1}}},
+        "then": {"$ref": "#/$defs/A"},
+    }
+    said = json.dumps(declare([tool(foreign)]).tools)
+    assert [word for word in ("$ref", "patternProperties", '"not"', '"if"', '"enum": []', "true") if word in said] == []
+    assert '"required": ["it"]' in said
+    assert '"exclusiveMinimum": 5' in said or '"minimum": 6' in said
+    assert '"maximum": 9' in said

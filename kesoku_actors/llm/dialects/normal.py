@@ -2,6 +2,8 @@
 
 Afterwards there is no `$ref`, `const`, `oneOf`, `allOf` and no list of types, at no depth: references are put in
 place, `const` is an `enum` of one, `oneOf` an `anyOf`, the members of an `allOf` are one. At the top stands an object.
+What only narrows a value by a further schema (`not`, `if`, `patternProperties` ...) is left out, and so is what says
+nothing or what newer drafts refuse: an empty list of choices, a key that is required twice, a bound that is true.
 A schema that refers to itself ends, where it would begin again, in one that takes anything; so does an endless one.
 """
 
@@ -15,8 +17,24 @@ from attrs import define, field
 
 _MOST_NODES: Final = 2_000
 _DEEPEST: Final = 60
-_DROPPED: Final = frozenset(
-    {"$schema", "$id", "$comment", "$defs", "$anchor", "definitions", "$ref", "const", "oneOf", "allOf", "examples"}
+_DROPPED: Final = (
+    frozenset(
+        {"$schema", "$id", "$comment", "$defs", "$anchor", "definitions", "$ref", "const", "oneOf", "allOf", "examples"}
+    )
+    | frozenset(
+        {
+            "not",
+            "if",
+            "then",
+            "else",
+            "patternProperties",
+            "propertyNames",
+            "dependentSchemas",
+            "dependencies",
+            "contains",
+        }
+    )
+    | frozenset({"unevaluatedProperties", "unevaluatedItems", "contentSchema", "$dynamicRef", "$dynamicAnchor"})
 )
 _PARTS: Final[Mapping[str, frozenset[str]]] = {
     "object": frozenset({"properties", "required", "additionalProperties"}),
@@ -64,7 +82,7 @@ class _Reader:
                 read.setdefault("type", _TYPES[type(schema["const"])])
         if one_of := _schemas(schema.get("oneOf")):
             read["anyOf"] = [*_schemas(read.get("anyOf")), *one_of]
-        return self._parts(_fitting(_one_type(read)), within)
+        return self._parts(_fitting(_one_type(_sound(read))), within)
 
     def _parts(self, read: dict[str, Any], within: tuple[str, ...]) -> dict[str, Any]:
         if isinstance(properties := read.get("properties"), Mapping):
@@ -77,8 +95,9 @@ class _Reader:
         for key in ("items", "additionalProperties"):
             if isinstance(read.get(key), Mapping):
                 read[key] = self.read(read[key], within)
-        if not read.get("anyOf", True):
-            del read["anyOf"]
+        for key in ("anyOf", "prefixItems"):
+            if not read.get(key, True):
+                del read[key]
         return read
 
     def _find(self, reference: str) -> Any:
@@ -93,13 +112,28 @@ def _schemas(value: Any) -> list[Any]:
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else []
 
 
+def _sound(read: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what says nothing, and write the bounds of old drafts as newer ones do."""
+    sound = dict(read)
+    for exclusive, inclusive in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if isinstance(is_exclusive := sound.get(exclusive), bool):
+            del sound[exclusive]
+            if is_exclusive and inclusive in sound:
+                sound[exclusive] = sound.pop(inclusive)
+    if not _schemas(sound.get("enum", [None])):
+        del sound["enum"]
+    if "required" in sound:
+        sound["required"] = list(dict.fromkeys(name for name in _schemas(sound["required"]) if isinstance(name, str)))
+    return sound
+
+
 def _one_type(read: dict[str, Any]) -> dict[str, Any]:
     """Write a list of types as a union."""
     kinds = read.get("type")
     if not isinstance(kinds, list | tuple):
         return read
-    if len(kinds) == 1:
-        return {**read, "type": kinds[0]}
+    if len(kinds) < 2:
+        return {**{key: value for key, value in read.items() if key != "type"}, **({"type": kinds[0]} if kinds else {})}
     shared: dict[str, Any] = {key: read[key] for key in ("description", "default") if key in read}
     rest = {key: value for key, value in read.items() if key not in shared and key != "type"}
     members = [{"type": "null"} if kind == "null" else {**rest, "type": kind} for kind in kinds]
