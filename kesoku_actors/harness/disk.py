@@ -57,6 +57,8 @@ class Fault(Enum):
     """The operation fails and nothing of it is done."""
     BUSY = "busy"
     """Another program holds the lock: only `LOCK` fails."""
+    LIE = "lie"
+    """A sync says that it is done, and nothing is durable: only `SYNC` is concerned."""
 
 
 CHANGES: Final = frozenset({Kind.WRITE, Kind.TRUNCATE, Kind.SYNC, Kind.REMOVE})
@@ -150,15 +152,15 @@ class Disk:
 
     # What follows is for the VFS of this module.
 
-    def _ask(self, kind: Kind, path: Path, *, grows: bool = False) -> None:
-        """Raise what the script says, if it says so."""
+    def _ask(self, kind: Kind, path: Path, *, grows: bool = False) -> Fault | None:
+        """Raise what the script says, if it says so; return a fault that nobody notices."""
         if self.is_dead:
             raise PowerLost("the power is off")
         self.changes += kind in CHANGES
         fault = self.script(Operation(number=self.changes, kind=kind, file=path.name, grows=grows))
         match fault:
-            case None:
-                return
+            case None | Fault.LIE:
+                return fault
             case Fault.POWER:
                 self.is_dead = True
                 self.on_power_loss()
@@ -171,6 +173,7 @@ class Disk:
             case Fault.BUSY:
                 if kind is Kind.LOCK:
                     raise apsw.BusyError("another program holds the lock")
+        return None
 
     def _known(self, path: Path) -> None:
         """Take note of a file before the first change of it in this life; what is there already is durable."""
@@ -220,7 +223,8 @@ class _File(apsw.VFSFile):
         super().xTruncate(newsize)
 
     def xSync(self, flags: int) -> None:
-        self._disk._ask(Kind.SYNC, self._path)
+        if self._disk._ask(Kind.SYNC, self._path) is Fault.LIE:
+            return
         self._disk._synced(self._path)
         if self._is_new_journal:
             self._is_new_journal = False

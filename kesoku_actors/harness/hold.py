@@ -5,6 +5,7 @@ blocks, then fifo). The events:
 
 * `Hold(who, at, until)`: the task does not take the step behind its first `at` steps until another task has taken so
   many steps, or, without `until`, until nothing else can run;
+* `Fire(name, time)`: a fault of the world happens the so-manieth time it is asked for; without one none happens;
 * `Tick(after)`: when that task has taken so many steps, time passes to the next deadline, although work is runnable.
 
 Tasks are named by their labels and steps are counted per task, so that an event means the same when another one is
@@ -21,6 +22,7 @@ from typing import Protocol
 
 from attrs import define, evolve, field, frozen
 
+from kesoku_actors.harness.faults import Fire
 from kesoku_actors.harness.lanes import Lane, Ready
 from kesoku_actors.harness.strategy import RunInfo
 
@@ -70,7 +72,7 @@ class Tick:
         return f"let time pass{count} when {self.after}" if self.after else f"let time pass{count} at the beginning"
 
 
-Event = Hold | Tick
+Event = Hold | Tick | Fire
 
 
 @frozen(kw_only=True)
@@ -105,6 +107,7 @@ class Holding:
     fired: set[Event] = field(factory=set, init=False)
     """The events that changed something."""
     _holds: dict[tuple[str, int], Hold] = field(factory=dict, init=False)
+    _faults: frozenset[Fire] = field(default=frozenset(), init=False)
     _ticks: Counter[Moment | None] = field(factory=Counter, init=False)
     _ticked: dict[Moment | None, Tick] = field(factory=dict, init=False)
     _released: set[tuple[str, int]] = field(factory=set, init=False)
@@ -120,6 +123,7 @@ class Holding:
         self.decisions, self.fired, self._released, self._waiting = [], set(), set(), {}
         self._lanes, self._last = {}, None
         self._holds = {(event.who, event.at): event for event in self.form.events if isinstance(event, Hold)}
+        self._faults = frozenset(event for event in self.form.events if isinstance(event, Fire))
         self._ticked = {event.after: event for event in self.form.events if isinstance(event, Tick)}
         self._ticks = Counter({after: tick.times for after, tick in self._ticked.items()})
 
@@ -136,6 +140,13 @@ class Holding:
         self.decisions.append(Decision(Moment(lane.label, lane.steps), moment, len(ready), may_tick))
         self._last = lane
         return index
+
+    def fires(self, fault: Fire) -> bool:
+        """Tell whether this fault is among the events."""
+        if fault not in self._faults:
+            return False
+        self.fired.add(fault)
+        return True
 
     def _first_free(self, ready: Ready) -> int:
         if not self._holds:
@@ -191,6 +202,8 @@ class Recorded(Protocol):
     def lane_step(self) -> int: ...
     @property
     def ready(self) -> tuple[Lane, ...]: ...
+    @property
+    def fired(self) -> tuple[Fire, ...]: ...
 
 
 def form_of(trace: Sequence[Recorded], base: Base) -> Form:
@@ -212,7 +225,8 @@ def form_of(trace: Sequence[Recorded], base: Base) -> Form:
             holds.setdefault(other, Hold(*other))
         steps[step.lane] += 1
         last = step.lane
-    events: list[Event] = [*holds.values(), *(Tick(after, times) for after, times in ticks.items())]
+    faults = [fault for step in trace for fault in step.fired]
+    events: list[Event] = [*holds.values(), *faults, *(Tick(after, times) for after, times in ticks.items())]
     return Form(base=base, events=tuple(events))
 
 

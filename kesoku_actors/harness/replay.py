@@ -5,6 +5,7 @@ from __future__ import annotations
 from attrs import define, field
 
 from kesoku_actors.harness.errors import Divergence
+from kesoku_actors.harness.faults import Fire
 from kesoku_actors.harness.lanes import Ready
 from kesoku_actors.harness.schedule import Schedule
 from kesoku_actors.harness.strategy import RunInfo
@@ -27,9 +28,15 @@ class Replay:
 
     def choose(self, ready: Ready, *, may_tick: bool, step: int) -> int:
         """Return the recorded choice; the first lane when the record has ended."""
-        ways, choices = len(ready) + may_tick, self.schedule.choices
-        if ways == 1:
-            return 0
+        ways = len(ready) + may_tick
+        return 0 if ways == 1 else self._choose(ways)
+
+    def fires(self, fault: Fire) -> bool:
+        """Tell whether the fault happened when the run was recorded."""
+        return self._choose(2) == 1
+
+    def _choose(self, ways: int) -> int:
+        choices = self.schedule.choices
         if self._next >= len(choices):
             if self.loose:
                 return 0

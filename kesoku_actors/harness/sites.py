@@ -12,6 +12,8 @@ from attrs import field, frozen
 
 _NOT_THE_PROGRAM: Final = ("trio", "anyio", "outcome", "attr")
 """Packages whose lines say nothing of where a program waits."""
+_CONTROL: Final = str(PurePath(__file__).parent / "control")
+"""Where the simulated network, threads and children are."""
 
 
 @frozen
@@ -67,4 +69,4 @@ def is_foreign(code: CodeType) -> bool:
 
 @cache
 def _is_foreign_file(file: str) -> bool:
-    return any(part in _NOT_THE_PROGRAM for part in PurePath(file).parts[:-1])
+    return file.startswith(_CONTROL) or any(part in _NOT_THE_PROGRAM for part in PurePath(file).parts[:-1])

@@ -28,6 +28,7 @@ from kesoku_actors.harness.counterexample import (
 )
 from kesoku_actors.harness.errors import Deadlock
 from kesoku_actors.harness.failures import leaves
+from kesoku_actors.harness.faults import Fire
 from kesoku_actors.harness.hold import Form, Hold, Tick
 from kesoku_actors.harness.observe import Seen
 from kesoku_actors.harness.sites import Site, in_own_file
@@ -84,8 +85,8 @@ class _Telling:
                 case Hold(who, _, until):
                     taking_part.add(who)
                     taking_part |= {until.who} if until is not None else set()
-                case Tick():
-                    pass  # the task that ran last before time passes is no cause
+                case Tick() | Fire():
+                    pass  # the task that ran last before time passes is no cause; a fault is the world's
         if self.failing.raised is not None:
             taking_part.add(self.failing.raised.lane)
         self.shown = frozenset(taking_part - {"time"})

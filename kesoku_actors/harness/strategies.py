@@ -37,20 +37,20 @@ class Batches:
     """Lanes that run in the order of a batch; those that become runnable meanwhile wait for the next one."""
 
     order: Order
-    _rng: random.Random = field(factory=random.Random, init=False, repr=False)
+    rng: random.Random = field(factory=random.Random, init=False, repr=False)
     _batch: list[Lane] = field(factory=list, init=False, repr=False)
 
     sees_all = True
 
     def begin(self, run: RunInfo) -> None:
         """Begin with an empty batch."""
-        self._rng, self._batch = run.rng, []
+        self.rng, self._batch = run.rng, []
 
     def choose(self, ready: Ready, *, may_tick: bool, step: int) -> int:
         """Return the next lane of the batch."""
         if not self._batch:
             self._batch = list(ready)
-            self.order(self._rng, self._batch)
+            self.order(self.rng, self._batch)
         return ready.index(self._batch.pop())
 
 
@@ -74,15 +74,15 @@ class Random:
     """Any lane, each step."""
 
     tick: float = TICK_RATE
-    _rng: random.Random = field(factory=random.Random, init=False, repr=False)
+    rng: random.Random = field(factory=random.Random, init=False, repr=False)
 
     def begin(self, run: RunInfo) -> None:
-        self._rng = run.rng
+        self.rng = run.rng
 
     def choose(self, ready: Ready, *, may_tick: bool, step: int) -> int:
-        if may_tick and self._rng.random() < self.tick:
+        if may_tick and self.rng.random() < self.tick:
             return len(ready)
-        return int(self._rng.random() * len(ready))
+        return int(self.rng.random() * len(ready))
 
 
 @define(eq=False)
@@ -92,20 +92,20 @@ class PCT:
 
     depth: int = 3
     tick: float = TICK_RATE
-    _rng: random.Random = field(factory=random.Random, init=False, repr=False)
+    rng: random.Random = field(factory=random.Random, init=False, repr=False)
     _priority: dict[Lane, float] = field(factory=dict, init=False, repr=False)
     _changes: frozenset[int] = field(default=frozenset(), init=False, repr=False)
     _lowest: float = field(default=0.0, init=False, repr=False)
     _fair_after: int = field(default=0, init=False, repr=False)
 
     def begin(self, run: RunInfo) -> None:
-        self._rng, self._priority, self._lowest = run.rng, {}, 0.0
+        self.rng, self._priority, self._lowest = run.rng, {}, 0.0
         length = max(run.length, self.depth)
         self._changes = frozenset(run.rng.sample(range(1, length + 1), self.depth - 1))
         self._fair_after = 4 * length
 
     def choose(self, ready: Ready, *, may_tick: bool, step: int) -> int:
-        rng, priority = self._rng, self._priority
+        rng, priority = self.rng, self._priority
         if may_tick and rng.random() < self.tick:
             return len(ready)
         if step > self._fair_after:
@@ -123,7 +123,7 @@ class PCT:
         for index, lane in enumerate(ready):
             mine = priority.get(lane)
             if mine is None:
-                mine = priority[lane] = self._rng.random()
+                mine = priority[lane] = self.rng.random()
             if mine > highest:
                 best, highest = index, mine
         return best
@@ -134,7 +134,7 @@ class POS:
     """Random priorities, drawn anew for what races."""
 
     tick: float = TICK_RATE
-    _rng: random.Random = field(factory=random.Random, init=False, repr=False)
+    rng: random.Random = field(factory=random.Random, init=False, repr=False)
     _priority: dict[Lane, float] = field(factory=dict, init=False, repr=False)
     _others: tuple[Lane, ...] = field(default=(), init=False, repr=False)
     _learnt: dict[tuple[str, int], set[Any]] = field(factory=dict, init=False, repr=False)
@@ -143,10 +143,10 @@ class POS:
     sees_all = True
 
     def begin(self, run: RunInfo) -> None:
-        self._rng, self._priority = run.rng, {}
+        self.rng, self._priority = run.rng, {}
 
     def choose(self, ready: Ready, *, may_tick: bool, step: int) -> int:
-        if may_tick and self._rng.random() < self.tick:
+        if may_tick and self.rng.random() < self.tick:
             self._others = ()
             return len(ready)
         priority = self._priority
@@ -154,7 +154,7 @@ class POS:
         for index, lane in enumerate(ready):
             mine = priority.get(lane)
             if mine is None:
-                mine = priority[lane] = self._rng.random()
+                mine = priority[lane] = self.rng.random()
             if mine > highest:
                 best, highest = index, mine
         self._others = tuple(lane for lane in ready if lane is not ready[best])
@@ -176,20 +176,20 @@ class SURW:
     """Lanes by the steps they have left."""
 
     tick: float = TICK_RATE
-    _rng: random.Random = field(factory=random.Random, init=False, repr=False)
+    rng: random.Random = field(factory=random.Random, init=False, repr=False)
     _expected: Counter[str] = field(factory=Counter, init=False, repr=False)
     """By label: the most steps a lane took in an earlier run."""
 
     sees_all = True
 
     def begin(self, run: RunInfo) -> None:
-        self._rng = run.rng
+        self.rng = run.rng
 
     def choose(self, ready: Ready, *, may_tick: bool, step: int) -> int:
-        if may_tick and self._rng.random() < self.tick:
+        if may_tick and self.rng.random() < self.tick:
             return len(ready)
         left = [max(1, self._expected[lane.label] - lane.steps) for lane in ready]
-        return self._rng.choices(range(len(ready)), left)[0]
+        return self.rng.choices(range(len(ready)), left)[0]
 
     def ran(self, lane: Lane, touched: Collection[Any]) -> None:
         if lane.steps > self._expected[lane.label]:

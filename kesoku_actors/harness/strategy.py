@@ -3,6 +3,7 @@
 A strategy is two methods. `begin` is called before every run, with the run's number and a source of randomness of its
 own; `choose` at each decision with more than one way to go on, or, with an attribute `sees_all` that is true, at each
 step. A third one, `ran`, is optional: it is told what each step touched, for strategies that learn what is independent.
+The faults of a world are drawn from a strategy's `rng`, if it has one; one with a method `fires` decides about them.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from kesoku_actors.harness.faults import Fire
 from kesoku_actors.harness.hold import Base, Event, Form, Hold, Moment, Tick
 from kesoku_actors.harness.schedule import VERSION, BadToken, Choice, Schedule, schedule_of
 
@@ -91,6 +92,8 @@ def _form_data(form: Form) -> list[Any]:
 
 def _event_data(event: Event) -> list[Any]:
     match event:
+        case Fire(name, time):
+            return ["f", name, time]
         case Hold(who, at, until):
             return ["h", who, at, *((until.who, until.steps) if until is not None else ())]
         case Tick(after, times):
@@ -112,6 +115,8 @@ def _event_of(data: list[Any]) -> Event:
             return Tick(None, times)
         case ["t", int(times), str(who), int(steps)]:
             return Tick(Moment(who, steps), times)
+        case ["f", str(name), int(time)]:
+            return Fire(name, time)
         case _:
             raise ValueError("no event")
 

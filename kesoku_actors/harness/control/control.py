@@ -12,24 +12,28 @@ raises crosses trio's loop: it is kept until the program is unwound.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from functools import cache
 from typing import Any, Final
 
 import outcome
 import trio
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 from trio._core import _run
 
 from kesoku_actors.harness.allow import Allow
 from kesoku_actors.harness.control.canary import TRIED, broken_promise
+from kesoku_actors.harness.control.current import Events
 from kesoku_actors.harness.control.livelock import Diagnosis
 from kesoku_actors.harness.control.standins import VirtualClock, without_the_system
 from kesoku_actors.harness.control.traps import trapped
 from kesoku_actors.harness.control.watchdog import watched
 from kesoku_actors.harness.errors import Deadlock, StepLimit, UnsupportedTrio
 from kesoku_actors.harness.failures import leaves
+from kesoku_actors.harness.faults import Fire
 from kesoku_actors.harness.lanes import Lane, short_name
+from kesoku_actors.harness.notes import Note
 from kesoku_actors.harness.schedule import Choice, Schedule
 from kesoku_actors.harness.sites import Site, site_of
 from kesoku_actors.harness.strategy import Learns, Strategy
@@ -66,6 +70,8 @@ class Step:
     """Where the lane was when it was chosen."""
     ready: tuple[Lane, ...]
     touched: tuple[Any, ...]
+    fired: tuple[Fire, ...] = ()
+    """Faults that happened in this step."""
 
 
 @define(kw_only=True, eq=False)
@@ -81,6 +87,11 @@ class Run:
     """Empty unless it was asked for."""
     seconds: float
     """Of virtual time."""
+    notes: tuple[Note, ...] = ()
+    asked: Counter[str] = field(factory=Counter)
+    """How often each fault was asked for."""
+    fired: tuple[Fire, ...] = ()
+    """The faults that happened."""
     ended_at: int | None
     """The step at which the harness ended the program, when it did not end by itself."""
 
@@ -125,6 +136,7 @@ class _Control(trio.abc.Instrument):
     lanes: list[Lane] = field(factory=list)
     trace: list[Step] = field(factory=list)
     choices: list[Choice] = field(factory=list)
+    events: Events = field(factory=Events)
     refused: BaseException | None = None
     """What the strategy raised."""
     deadlock: Deadlock | None = None
@@ -182,8 +194,9 @@ class _Control(trio.abc.Instrument):
         if self._learns is not None and self.last is not None:
             self._learns.ran(self.last, self.touched)
         touched, self.touched = self.touched, []
-        if self.keeps_trace and self.trace and touched:
-            self.trace[-1] = _with_touched(self.trace[-1], touched)
+        if self.keeps_trace and self.trace and (touched or self.events.fired_in_step):
+            self.trace[-1] = _with_touched(self.trace[-1], touched, self.events.fired_in_step)
+            self.events.fired_in_step = []
         count = len(ready)
         may_tick = self.may_tick and not self.is_fair and self._may_tick()
         index = self._choose(ready, count, may_tick)
@@ -210,7 +223,7 @@ class _Control(trio.abc.Instrument):
             return 0
         if self.steps >= self.limits.steps:
             diagnosis = self.clock.diagnosis = self.clock.diagnosis or Diagnosis(self.limits.steps)
-            if (ending := diagnosis.look(self.lanes, ready, self.clock.now)) is not None:
+            if (ending := diagnosis.look(self.lanes, ready, self.clock.now, len(self.events.notes))) is not None:
                 self._end(ending)
             return 0
         if self.is_fair:
@@ -289,8 +302,8 @@ def _number(lane: Lane) -> int:
     return lane.number
 
 
-def _with_touched(step: Step, touched: Collection[Any]) -> Step:
-    return Step(step.number, step.lane, step.lane_step, step.time, step.site, step.ready, tuple(touched))
+def _with_touched(step: Step, touched: Collection[Any], fired: Collection[Fire]) -> Step:
+    return evolve(step, touched=tuple(touched), fired=tuple(fired))
 
 
 def execute(
@@ -330,6 +343,10 @@ def _execute(
             trio.run(program, clock=control.clock, instruments=[control])
         except BaseException as raised:
             error = raised
+        if control.trace and control.events.fired_in_step:
+            control.trace[-1] = evolve(control.trace[-1], fired=tuple(control.events.fired_in_step))
+        for undo in reversed(control.events.undo):
+            undo()
         for found in (watch.error, guard.escaped):
             if found is not None and (error is None or type(found) not in {type(leaf) for leaf in leaves(error)}):
                 error = found
@@ -342,6 +359,9 @@ def _execute(
         lanes=tuple(control.lanes),
         trace=tuple(control.trace),
         seconds=control.clock.now,
+        notes=tuple(control.events.notes),
+        asked=control.events.asked,
+        fired=tuple(control.events.fired),
         ended_at=control.ended_at,
     )
 

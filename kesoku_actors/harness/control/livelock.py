@@ -38,26 +38,27 @@ class Diagnosis:
     _places: Any = None
     _at: float = 0.0
     _asked_before: int = 0
+    _noted: int = 0
     _next: int = 1
     _since: list[str] = field(factory=list)
     _repeated: tuple[str, ...] = ()
     _compared: int = 0
 
-    def look(self, lanes: Iterable[Lane], ready: Sequence[Lane], now: float) -> RunEnded | None:
+    def look(self, lanes: Iterable[Lane], ready: Sequence[Lane], now: float, noted: int) -> RunEnded | None:
         """Look at a moment before a step; return what the program is ended with, if it is time."""
         places = _places(lanes, ready)
         if places == self._places and self._compared < _COMPARED and self._kept is not None:
             self._compared += 1
             cycle = [*self._since, *([f"{now - self._at:g} s pass"] if now > self._at else [])]
-            has_no_time = now == self._at or self.asked == self._asked_before
-            if has_no_time and state_of(lanes, ready, now).same(self._kept):
+            is_proof = noted == self._noted and (now == self._at or self.asked == self._asked_before)
+            if is_proof and state_of(lanes, ready, now).same(self._kept):
                 return Livelock(_short(cycle))
             self._repeated = self._repeated or tuple(cycle)
         if self.steps >= LONGEST:
             return StepLimit(self._told())
         if self.steps >= self._next or self._kept is None:
             self._kept, self._places, self._at = state_of(lanes, ready, now), places, now
-            self._asked_before, self._next, self._since = self.asked, 2 * max(1, self.steps), []
+            self._noted, self._asked_before, self._next, self._since = noted, self.asked, 2 * max(1, self.steps), []
         self.steps += 1
         lane = ready[0]
         self._since.append(f"`{lane.label}` at {site_of(lane.task.coro)}")

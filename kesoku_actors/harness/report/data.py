@@ -9,6 +9,7 @@ from typing import Any
 from attrs import asdict
 
 from kesoku_actors.harness.counterexample import MEANING, Counterexample
+from kesoku_actors.harness.faults import Fire
 from kesoku_actors.harness.hold import Event, Hold, Tick
 from kesoku_actors.harness.sites import Site
 from kesoku_actors.harness.verdict import Verdict
@@ -66,6 +67,8 @@ def _counterexample(found: Counterexample) -> dict[str, Any]:
 
 def _event(event: Event) -> dict[str, Any]:
     match event:
+        case Fire(name, time):
+            return {"kind": "fault", "name": name, "time": time, "words": str(event)}
         case Hold(who, at, until):
             return {"kind": "hold", "task": who, "after_step": at, "until": _plain(until), "words": str(event)}
         case Tick(after, times):

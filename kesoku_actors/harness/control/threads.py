@@ -1,0 +1,52 @@
+"""Threads of trio's, simulated: each call runs inline, in one step of a task of its own.
+
+So the strategy decides when it runs and what runs before its result arrives, and limiters, cancellation and abandoned
+calls are trio's own. But a call is atomic: races inside real threads are not seen here, and none is claimed. A call
+that waits for another task blocks the run; the watchdog ends it. `trio.from_thread` is refused.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import outcome
+import trio
+from trio import _threads
+
+from kesoku_actors.harness.allow import Reach
+from kesoku_actors.harness.control.current import Controlled
+from kesoku_actors.harness.control.traps import guard
+from kesoku_actors.harness.errors import Escape
+
+
+def simulate_threads(run: Controlled) -> None:
+    """Run the calls of `trio.to_thread.run_sync` inline until the run ends."""
+    started: Counter[str] = Counter()
+
+    def start(work: Callable[[], Any], deliver: Callable[[Any], object], name: str | None = None) -> None:
+        caller = run.last.label if run.last is not None else "the program"
+        lane = f"{caller}/thread"
+        started[lane] += 1
+        trio.lowlevel.spawn_system_task(
+            _work, work, deliver, name=lane if started[lane] == 1 else f"{lane}#{started[lane]}"
+        )
+
+    names = vars(_threads)
+    saved = {name: names[name] for name in ("start_thread_soon", "_send_message_to_trio")}
+    names.update(start_thread_soon=start, _send_message_to_trio=_refuse)
+    run.events.undo.append(lambda: names.update(saved))
+
+
+async def _work(work: Callable[[], Any], deliver: Callable[[Any], object]) -> None:
+    deliver(outcome.capture(work))
+
+
+def _refuse(*_arguments: object) -> None:
+    raise guard().remember(
+        Escape(
+            f"`trio.from_thread` is used in a simulated thread, which runs within one step and cannot wait "
+            f"({Reach.THREADS.value} are atomic in here)"
+        )
+    )
