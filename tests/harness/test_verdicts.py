@@ -1,0 +1,202 @@
+"""Verdicts: what fails is told, what holds says how much was run, and a budget that ended is never a pass."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import trio
+
+from kesoku_actors.harness import Hold, Inconclusive, Limits, Outcome, ProgramFails, explore
+from kesoku_actors.harness.control import execute
+from kesoku_actors.harness.control.footprints import footprints
+from kesoku_actors.harness.exploration import exploration_of
+from kesoku_actors.harness.exploring import replayed
+from kesoku_actors.harness.front import Overrides, overridden, verdict_on
+from kesoku_actors.harness.hold import Base, Form
+from kesoku_actors.harness.hold import Hold as HoldEvent
+from kesoku_actors.harness.lanes import Ready
+from kesoku_actors.harness.portfolio import strategy_named
+from kesoku_actors.harness.schedule import BadToken
+from kesoku_actors.harness.search import Plan, search
+from kesoku_actors.harness.strategy import RunInfo
+from kesoku_actors.harness.token import Token, token_of
+
+from ..contracts.source import ROOT
+from . import shops
+from .programs import BUGS, pause
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_bug_is_found_and_its_twin_holds_with_a_certificate(bug: str) -> None:
+    found = explore(BUGS[bug](), runs=400)
+    assert found.outcome is Outcome.FAILS
+    assert found.exit_code == 1
+    assert found.counterexample is not None
+    assert len(found.counterexample.form) <= 3
+    assert found.counterexample.token.startswith("ka1.")
+    holds = explore(BUGS[bug](fixed=True), runs=40, certify=Hold(1))
+    assert (holds.outcome, holds.exit_code) == (Outcome.HOLDS, 0)
+    [certificate] = holds.certificates
+    assert certificate.bound == 1
+    assert certificate.schedules > 40 < holds.schedules
+    assert 1 < holds.classes <= holds.schedules
+
+
+def test_equal_seeds_explore_alike() -> None:
+    with footprints() as watch:
+        plans = [Plan(runs=20, strategy="random", seed=seed) for seed in (1, 1, 2)]
+        seen = [search(BUGS["lost_update"](fixed=True), plan, watch).classes for plan in plans]
+    assert seen[0] == seen[1] != seen[2]
+
+
+def test_a_budget_that_ended_first_is_no_pass() -> None:
+    verdict = explore(BUGS["lost_update"](fixed=True), runs=100_000, seconds=0.05)
+    assert (verdict.outcome, verdict.exit_code) == (Outcome.INCONCLUSIVE, 4)
+    assert "the time was over" in verdict.reason
+    assert verdict.certificates == ()
+
+
+def test_a_program_that_does_not_end_is_no_pass() -> None:
+    turns = [0]
+
+    async def goes_on() -> None:
+        while True:
+            turns[0] += 1
+            await pause()
+
+    verdict = explore(goes_on, runs=5, limits=Limits(steps=200))
+    assert verdict.outcome is not Outcome.HOLDS
+
+
+def test_what_is_left_over_from_other_runs_is_told_as_such() -> None:
+    shops._LEFT_OVER.clear()
+    verdict = verdict_on(exploration_of(shops.leaks))
+    assert (verdict.outcome, verdict.exit_code) == (Outcome.NONDETERMINISM, 2)
+    assert verdict.counterexample is None
+
+
+def test_a_failure_is_seen_again_in_a_fresh_process_before_it_is_told() -> None:
+    verdict = verdict_on(exploration_of(shops.sold_twice))
+    assert verdict.counterexample is not None
+    assert verdict.counterexample.is_confirmed
+
+
+def test_a_decorated_test_raises_the_report_or_returns() -> None:
+    with pytest.raises(ProgramFails, match="FAILS shops.py:sold_twice: AssertionError: sold twice") as raised:
+        shops.sold_twice()
+    assert raised.value.verdict.outcome is Outcome.FAILS
+    shops.sold_once()
+    shops.through_anyio()
+    with overridden(Overrides(runs=10_000, seconds=0.01)), pytest.raises(Inconclusive, match="the time was over"):
+        shops.sold_once()
+
+
+def test_inputs_shrink_together_with_the_schedule() -> None:
+    with pytest.raises(ProgramFails) as raised:
+        shops.sums()
+    found = raised.value.verdict.counterexample
+    assert found is not None
+    assert found.inputs == {"amounts": [1, 1]}
+    assert found.is_confirmed
+    assert replayed(exploration_of(shops.sums), found.token).outcome is Outcome.FAILS
+
+
+def test_a_token_replays_and_one_of_another_source_says_so() -> None:
+    exploration = exploration_of(shops.sold_twice)
+    found = verdict_on(exploration).counterexample
+    assert found is not None
+    again = replayed(exploration, found.token)
+    assert again.outcome is Outcome.FAILS
+    assert again.counterexample is not None
+    assert (again.counterexample.failure, again.reason) == (found.failure, "")
+    _, _, rest = found.token.split(".", 2)
+    stale = replayed(exploration, f"ka1.0000000000.{rest}")
+    assert stale.outcome is Outcome.FAILS
+    assert "the source was changed" in stale.reason
+    for damaged in ("ka1.x", "ka1.a.h.AAAA", f"{found.token[:-4]}", "ka2.a.h.b", "ka1.a.q.b"):
+        with pytest.raises(BadToken):
+            token_of(damaged)
+
+
+def test_inputs_that_are_no_literals_stay_out_of_a_token() -> None:
+    form = Form(base=Base.STAY, events=(HoldEvent("main/a#2", 3),))
+    assert token_of(str(Token(fingerprint="f", play=form, inputs={"a": [1, "x"]}))).inputs == {"a": [1, "x"]}
+    assert token_of(str(Token(fingerprint="f", play=form, inputs=None))).inputs is None
+    assert token_of(str(Token(fingerprint="f", play=form, inputs={}))).play == form
+
+
+def test_a_strategy_of_ones_own_is_two_methods() -> None:
+    class Newest:
+        def begin(self, run: RunInfo) -> None:
+            self.number = run.number
+
+        def choose(self, ready: Ready, *, may_tick: bool, step: int) -> int:
+            return len(ready) - 1
+
+    assert explore(BUGS["late_result"](fixed=True), runs=3, strategy=Newest).schedules == 3
+
+
+@pytest.mark.parametrize("name", ["portfolio", "strict", "shuffle", "random", "pct", "pct5", "pos", "surw", "hold2"])
+def test_every_named_strategy_explores(name: str) -> None:
+    assert explore(BUGS["lost_update"](fixed=True), runs=10, strategy=name).outcome is Outcome.HOLDS
+
+
+def test_shares_of_an_exhaustive_search_are_the_whole_of_it() -> None:
+    def played(shard: tuple[int, int]) -> set[object]:
+        walk, seen = Hold(1, shard=shard), set()
+        while not walk.is_exhausted:
+            walk.begin(RunInfo(number=0, rng=None, length=9))  # type: ignore[arg-type]
+            execute(BUGS["late_result"](fixed=True), walk)
+            assert walk.form not in seen
+            seen.add(walk.form)
+        return seen
+
+    whole, shares = played((0, 1)), [played((at, 3)) for at in range(3)]
+    assert set().union(*shares) == whole
+    for one in shares:
+        assert len(one) < len(whole)
+    plain = {Form(base=base) for base in Base}
+    assert set.intersection(*shares) == plain
+
+
+def test_unknown_strategies_are_refused() -> None:
+    with pytest.raises(Exception, match="there is no strategy 'clever'"):
+        strategy_named("clever")
+
+
+def test_the_decorator_gives_a_world_and_fixtures() -> None:
+    worlds: list[object] = []
+
+    def world() -> object:
+        worlds.append(object())
+        return worlds[-1]
+
+    @explore(runs=5, world=world)
+    async def test(world: object, fixture: int, *, kept: int = 7) -> None:
+        assert world is worlds[-1]
+        assert (fixture, kept) == (3, 7)
+        await trio.sleep(0)
+
+    test(fixture=3)
+    assert len(worlds) >= 5
+
+
+def test_the_plugin_has_one_line_that_replays(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    tests = tmp_path / "test_it.py"
+    tests.write_text(
+        "import trio\nfrom kesoku_actors.harness import explore\n\n"
+        "@explore(runs=50)\nasync def test_fails(number):\n    await trio.sleep(0)\n    assert number == 4, 'not four'\n"
+        "\n@explore(runs=50)\nasync def test_holds():\n    await trio.sleep(0)\n"
+        "\nimport pytest\n\n@pytest.fixture\ndef number():\n    return 3\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-p", "kesoku_actors.harness.pytest_plugin", "test_it.py"]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": ""}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert "1 failed, 1 passed" in done.stdout, done.stdout
+    [line] = [line for line in done.stdout.splitlines() if line.startswith("pytest test_it.py::test_fails")]
+    token = line.split()[-1]
+    for option, said in ((f"--harness-replay={token}", "not four"), ("--harness-runs=3", "not four")):
+        again = subprocess.run([*command, option], cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert said in again.stdout
