@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
-from attrs import frozen
+from attrs import evolve, fields, frozen, has
 
 from kesoku_actors.harness.counterexample import MEANING, ORDERS, Counterexample, Doing, LaneView, RunView, Story
 
@@ -37,12 +37,23 @@ COLOURED: Final = Ink("\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[2m", "\x1b[1m", 
 
 def text(found: Counterexample, ink: Ink = PLAIN) -> str:
     """Return the report, without a line break at its end."""
-    return "\n".join(_lines(found, ink))
+    return "\n".join(_lines(cleaned(found), ink))
+
+
+def cleaned(value: Any) -> Any:
+    """Return a value of ours without what a terminal would obey in any of its texts."""
+    if isinstance(value, str) and type(value) is str:
+        return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", value)
+    if isinstance(value, tuple):
+        return tuple(map(cleaned, value))
+    if not has(type(value)):
+        return value
+    return evolve(value, **{one.name: cleaned(getattr(value, one.name)) for one in fields(type(value))})
 
 
 def printable(said: str) -> str:
     """Return a program's own text without what a terminal would obey, and not too long."""
-    shown = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", said)
+    shown = str(cleaned(said))
     return shown if len(shown) <= _WIDEST else f"{shown[:_WIDEST]} ..."
 
 

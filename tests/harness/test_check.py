@@ -1,0 +1,135 @@
+"""`kesoku-actors check FILE_OR_MODULE[:TEST]`: its exit codes, its options, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kesoku_actors.cli.check import command
+from kesoku_actors.harness.cli import parse_shard
+from kesoku_actors.harness.errors import HarnessError
+
+SHOPS = str(Path(__file__).with_name("shops.py"))
+
+
+def check(*arguments: str) -> Result:
+    return CliRunner().invoke(command, list(arguments))
+
+
+@pytest.mark.parametrize(
+    ("test", "options", "code", "said"),
+    [
+        ("sold_once", (), 0, "holds"),
+        ("sold_twice", (), 1, "FAILS shops.py:sold_twice: AssertionError: sold twice"),
+        ("crossed", (), 1, "Who is blocked on what"),
+        ("leaks", (), 2, "nondeterminism"),
+        ("sold_once", ("--runs", "100000", "--seconds", "0.05"), 4, "inconclusive"),
+        ("main", ("--runs", "20", "--strategy", "pct3"), 0, "shops.py:main holds: 20 schedules"),
+        ("sold_once", ("--certify", "2", "--runs", "5"), 0, "at most 2 holds or ticks"),
+    ],
+)
+def test_the_exit_code_is_of_the_verdict(test: str, options: tuple[str, ...], code: int, said: str) -> None:
+    done = check(f"{SHOPS}:{test}", *options)
+    assert (done.exit_code, done.stderr) == (code, "")
+    assert said in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nosuch.py",), "there is no file nosuch.py"),
+        (("no.such.module",), "there is no file and no module no.such.module"),
+        ((f"{SHOPS}:nosuch",), "no coroutine function 'nosuch'"),
+        ((SHOPS, "--replay", "ka1.a.h.b"), "say which program"),
+        ((f"{SHOPS}:main", "--replay", "rubbish"), "a token is ka1."),
+        ((f"{SHOPS}:main", "--strategy", "clever"), "there is no strategy 'clever'"),
+        ((f"{SHOPS}:main", "--shard", "5/4"), "a shard is i/n"),
+        ((f"{SHOPS}:main", "--step"), "give one with --replay"),
+        ((f"{SHOPS}:sums", "--resume", "x.json"), "it cannot be resumed"),
+        (("--runs", "5"), "is for a program"),
+        (("--step",), "is for a program"),
+        ((SHOPS, "-c", "x.toml"), "a program was named"),
+    ],
+)
+def test_what_is_no_use_of_it_is_told_in_one_line(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    done = check(*arguments)
+    assert done.exit_code == 2
+    assert said in done.output
+
+
+def test_a_file_without_tests_that_are_explored_runs_what_looks_like_tests(tmp_path: Path) -> None:
+    file = tmp_path / "plain.py"
+    file.write_text("import trio\nasync def test_a():\n    await trio.sleep(1)\nasync def other():\n    1 / 0\n")
+    done = check(str(file), "--runs", "3")
+    assert (done.exit_code, done.stdout) == (
+        0,
+        "plain.py:test_a holds: 3 schedules, 1 distinct happens-before classes\n",
+    )
+    (tmp_path / "none.py").write_text("x = 1\n")
+    assert "no function with @explore" in check(str(tmp_path / "none.py")).output
+
+
+def test_json_is_one_line_for_each_program_and_the_gravest_verdict_counts() -> None:
+    done = check(SHOPS, "--json", "--runs", "60")
+    outcomes = {
+        data["program"].partition(":")[2]: data["outcome"] for data in map(json.loads, done.stdout.splitlines())
+    }
+    assert outcomes["sold_twice"] == outcomes["crossed"] == "fails"
+    assert outcomes["sold_once"] == outcomes["through_anyio"] == "holds"
+    assert done.exit_code == 1
+
+
+def test_a_token_is_replayed_stepped_and_drawn(tmp_path: Path) -> None:
+    drawn = tmp_path / "drawn.html"
+    done = check(f"{SHOPS}:sold_twice", "--json", "--html", str(drawn))
+    token = json.loads(done.stdout)["counterexample"]["token"]
+    assert "<svg" in drawn.read_text(encoding="utf-8")
+    again = check(f"{SHOPS}:sold_twice", "--replay", token)
+    assert (again.exit_code, "sold twice" in again.stdout) == (1, True)
+    steps = check(f"{SHOPS}:sold_twice", "--replay", token, "--step")
+    assert (steps.exit_code, "could run too: sold_twice/buy#2" in steps.stdout) == (1, True)
+    assert check(f"{SHOPS}:sold_twice", "--mermaid").stdout.startswith("sequenceDiagram\n")
+
+
+def test_two_jobs_do_the_work_of_one_and_find_what_it_finds() -> None:
+    done = check(f"{SHOPS}:sold_once", "--jobs", "2", "--runs", "61", "--json")
+    data = json.loads(done.stdout)
+    assert (done.exit_code, data["outcome"]) == (0, "holds")
+    assert data["schedules"] >= 61
+    [certificate] = data["certificates"]
+    assert certificate["bound"] == 1
+    found = check(f"{SHOPS}:sold_twice", "--jobs", "2", "--json")
+    assert found.exit_code == 1
+    assert json.loads(found.stdout)["counterexample"]["failure"] == "AssertionError: sold twice"
+
+
+def test_a_campaign_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    file = str(tmp_path / "campaign.json")
+    whole = json.loads(check(f"{SHOPS}:sold_once", "--runs", "200", "--json").stdout)
+    first = check(f"{SHOPS}:sold_once", "--runs", "200", "--json", "--seconds", "0.05", "--resume", file)
+    assert first.exit_code == 4
+    second = check(f"{SHOPS}:sold_once", "--runs", "200", "--json", "--resume", file)
+    data = json.loads(second.stdout)
+    assert (second.exit_code, data["outcome"]) == (0, "holds")
+    assert data["schedules"] - whole["schedules"] in (0, 1, 2)  # a form that others are made of is played again
+    assert json.loads(first.stdout)["schedules"] < whole["schedules"]
+    other = check(f"{SHOPS}:sold_once", "--seed", "9", "--resume", file)
+    assert (other.exit_code, "another source, seed, strategy or share" in other.output) == (2, True)
+    Path(file).write_text("{}")
+    assert "no file of a campaign" in check(f"{SHOPS}:sold_once", "--resume", file).output
+
+
+def test_shards_are_counted_from_one() -> None:
+    assert parse_shard("1/4") == (0, 4)
+    for wrong in ("0/4", "5/4", "4", "a/b", "1/0", "/"):
+        with pytest.raises(HarnessError, match="a shard is i/n"):
+            parse_shard(wrong)
+
+
+def test_without_a_target_it_checks_the_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    assert check().stdout.startswith("ok: there is no configuration")

@@ -1,0 +1,211 @@
+"""Reports: a person reads from them alone who races with whom and where; machines read what the schema says."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+import trio
+
+from kesoku_actors.harness import explore, shared
+from kesoku_actors.harness.control import execute
+from kesoku_actors.harness.control.footprints import footprints
+from kesoku_actors.harness.counterexample import Counterexample, Grade
+from kesoku_actors.harness.replay import Replay
+from kesoku_actors.harness.report import data_of, mermaid, page, schema, text
+from kesoku_actors.harness.report.text import COLOURED
+from kesoku_actors.harness.strategies import Random
+from kesoku_actors.harness.strategy import RunInfo
+from kesoku_actors.harness.verdict import Verdict
+from kesoku_actors.harness.zoo.table import BUGS as ZOO
+
+from .programs import BUGS
+from .test_hold import info, order
+
+
+def verdict(name: str) -> Verdict:
+    return explore(BUGS[name](), runs=400)
+
+
+def counterexample(name: str) -> Counterexample:
+    found = verdict(name).counterexample
+    assert found is not None
+    return found
+
+
+def test_a_race_names_both_tasks_their_lines_and_the_thing() -> None:
+    said = text(counterexample("lost_update"))
+    first = said.partition("How to make it fail")[0]
+    assert "raised in task `main` at programs.py:" in first
+    assert re.search(r"A\. task `main/(add|later)` reads `total` at programs.py:\d+ in add", first)
+    assert re.search(r"B\. task `main/(add|later)` changes `total` at programs.py:\d+ in add", first)
+    assert "seen = total[0]" in first
+    assert "total[0] = seen + 1" in first
+    assert "where B comes before A, the run passes" in first
+    assert "bystander" in said
+    assert "hand_on" not in said.partition("The nearest run that passes")[0]
+
+
+def test_a_deadlock_says_who_is_blocked_on_what_and_by_whom() -> None:
+    found = counterexample("crossed_mailboxes")
+    waiting = {one.lane: one for one in found.story.blocked}
+    assert waiting["main/peer"].until == ("main/peer#2",)
+    assert waiting["main/peer#2"].until == ("main/peer",)
+    assert waiting["main"].until == ("main/peer", "main/peer#2")
+    assert waiting["main/peer"].waits_for.startswith("has to wait to send to channel `ways`")
+    assert "Each waits for what only the other can give." in text(found)
+
+
+def test_a_timeout_is_told_with_what_came_too_late() -> None:
+    found = counterexample("late_result")
+    wait, late = found.story.witnesses
+    assert (wait.lane, late.lane) == ("main", "main/job")
+    assert "its time is over" in wait.what
+    assert late.what.startswith("sends to channel")
+    assert found.grade is Grade.FREE_AND_TIME
+    assert "time passes, though work is runnable" in text(found)
+
+
+NAMED = ("two_doors", "watch_after_death", "interrupted_worker", "lock_across_send", "evicted_session")
+
+
+@pytest.mark.parametrize("bug", [bug for bug in ZOO if bug.name in NAMED], ids=lambda bug: bug.name)
+def test_the_two_events_are_of_the_tasks_that_race(bug: Any) -> None:
+    found = explore(bug.program(), runs=1500, seconds=10).counterexample
+    assert found is not None
+    named = [re.sub(r"#\d+$", "", one.lane.rpartition("/")[2]) for one in found.story.witnesses]
+    assert len(named) == 2
+    assert set(named) <= set(bug.races)
+
+
+def problems(value: Any, rule: dict[str, Any], whole: dict[str, Any], where: str = "$") -> list[str]:
+    """Check a value against the words of JSON Schema that ours uses."""
+    if "$ref" in rule:
+        return problems(value, whole["$defs"][rule["$ref"].rpartition("/")[2]], whole, where)
+    for choice in ("anyOf", "oneOf"):
+        if choice in rule and not any(not problems(value, one, whole, where) for one in rule[choice]):
+            return [f"{where} is none of {choice}"]
+    found: list[str] = []
+    kinds = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "null": type(None)}
+    wanted = rule.get("type", [])
+    wanted = [wanted] if isinstance(wanted, str) else wanted
+    if wanted == ["boolean"]:
+        return [] if isinstance(value, bool) else [f"{where} is no boolean"]
+    if wanted and not any(isinstance(value, kinds[one]) for one in wanted):
+        return [f"{where} is no {wanted}"]
+    if "const" in rule and value != rule["const"]:
+        found.append(f"{where} is not {rule['const']}")
+    if "enum" in rule and value not in rule["enum"]:
+        found.append(f"{where} is none of {rule['enum']}")
+    if isinstance(value, dict):
+        names = rule.get("properties", {})
+        found += [f"{where} lacks {name}" for name in rule.get("required", ()) if name not in value]
+        for name, one in value.items():
+            if name in names:
+                found += problems(one, names[name], whole, f"{where}.{name}")
+            elif rule.get("additionalProperties") is False:
+                found.append(f"{where} has {name} too")
+    if isinstance(value, list) and "items" in rule:
+        for at, one in enumerate(value):
+            found += problems(one, rule["items"], whole, f"{where}[{at}]")
+    return found
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_json_keeps_to_the_published_schema(name: str) -> None:
+    whole = schema()
+    for one in (verdict(name), explore(BUGS[name](fixed=True), runs=10, certify=1)):
+        data = json.loads(json.dumps(data_of("p", one)))
+        assert problems(data, whole, whole) == []
+        assert problems({**data, "more": 1}, whole, whole) == ["$ has more too"]
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def test_nothing_of_a_program_becomes_markup_or_moves_a_terminal() -> None:
+    async def main() -> None:
+        async def evil() -> None:
+            await trio.sleep(0)
+            raise ValueError("<script>alert(1)</script>\x1b[2J\u202e--> ];")
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(evil, name="<img src=x onerror=y>\x1b]0;")
+
+    found = explore(main, runs=3).counterexample
+    assert found is not None
+    parser = Tags()
+    parser.feed(page(found))
+    assert {tag for tag, _ in parser.tags} & {"script", "img", "link", "iframe", "object"} == set()
+    assert not any(name in ("src", "href") or name.startswith("on") for _, one in parser.tags for name in one)
+    assert "default-src 'none'" in str(parser.tags)
+    assert "<script>alert(1)</script>" in "".join(parser.words)
+    for said in (text(found), mermaid(found), page(found)):
+        assert "\x1b" not in said
+        assert "\u202e" not in said
+    assert not re.search(r"[<>;\"]", re.sub(r"--?>>|#\d+;", "", mermaid(found)))
+    assert "\x1b[31m" in text(found, COLOURED)
+    plain = re.sub(r"\x1b\[\d*m", "", text(found, COLOURED))
+    assert plain == text(found)
+
+
+def test_a_diagram_shows_both_runs_and_marks_what_decides() -> None:
+    drawn = page(counterexample("lost_update"))
+    assert drawn.count("<svg") == 2
+    assert drawn.count('class="witness-dot"') >= 2
+    assert 'class="end"' in drawn
+    assert 'class="arrow"' in drawn
+    lines = mermaid(counterexample("lost_update")).splitlines()
+    assert lines[0] == "sequenceDiagram"
+    assert any("main/later" in line for line in lines)
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_footprints_change_no_run_and_leave_trio_as_it_was(bug: str) -> None:
+    before = {name: vars(trio.Event)[name] for name in ("set", "wait", "__init__")}
+    for number in range(5):
+        strategy = Random()
+        strategy.begin(info(number))
+        plain = execute(BUGS[bug](), strategy, trace=True)
+        replay = Replay(plain.schedule)
+        replay.begin(info())
+        with footprints(detail=True) as watch:
+            watched = execute(BUGS[bug](), replay, trace=True, observe=watch)
+        assert order(watched) == order(plain)
+        assert any(step.touched for step in watched.trace)
+    assert {name: vars(trio.Event)[name] for name in before} == before
+
+
+def test_two_runs_are_of_one_class_when_every_thing_was_used_in_the_same_order() -> None:
+    async def main(*, both: bool) -> None:
+        async def use(name: str) -> None:
+            await trio.sleep(0)
+            shared(name if both else "one")
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(use, "one")
+            nursery.start_soon(use, "two")
+
+    for both, classes in ((True, 1), (False, 2)):
+        seen = set()
+        with footprints() as watch:
+            for number in range(40):
+                strategy = Random()
+                strategy.begin(RunInfo(number=number, rng=info(number).rng, length=9))
+                execute(lambda both=both: main(both=both), strategy, observe=watch)
+                seen.add(watch.happened_before())
+        assert len(seen) == classes
+    shared("outside of a run it does nothing")
