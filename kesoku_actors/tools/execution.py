@@ -71,7 +71,10 @@ class Executor:
         if not tool.signature.is_async:
             return await self._in_thread(tool, call, attempt, on_thread_return)
         outcome = await attempt.carry_out(call, may_become_job=tool.becomes_job)
-        return Execution(outcome=outcome or _ended(run, deadline_s, attempt.so_far(), attempt.refusal))
+        if outcome is None:
+            sent = attempt.hurry.is_set()
+            outcome = _ended(run, deadline_s, attempt.so_far(), attempt.refusal, was_sent_behind=sent)
+        return Execution(outcome=outcome)
 
     async def _in_thread(
         self, tool: Tool, call: Callable[[], Any], attempt: _Attempt, on_thread_return: Callable[[], None]
@@ -213,10 +216,19 @@ def _why(run: Run, deadline_s: float) -> tuple[str, str]:
             return "cleared", "because its session was cleared"
 
 
-def _ended(run: Run, deadline_s: float, kept: ToolOutcome | None, refusal: str | None = None) -> ToolOutcome:
+def _ended(
+    run: Run,
+    deadline_s: float,
+    kept: ToolOutcome | None,
+    refusal: str | None = None,
+    *,
+    was_sent_behind: bool = False,
+) -> ToolOutcome:
     reason, sentence = _why(run, deadline_s)
     said = f"{kept.content.rstrip()}\n" if kept is not None and kept.content.strip() else ""
     because = f": {refusal}" if refusal is not None and run.ending is None else ""
+    if because and was_sent_behind:
+        sentence = "as it cannot go on in the background"
     return ToolOutcome(
         outcome=Outcome.ERROR if run.ending is None else Outcome.INTERRUPTED,
         content=f"{said}[ended {sentence}{because}]",

@@ -106,7 +106,7 @@ def _part(context: ToolContext, job: Job, start: int | None) -> tuple[str, str]:
     name = (job.output_file or f"{job.call_id}.txt").removeprefix(f"{FOLDER}/")
     try:
         _, size = read_part(context.workspace, name, 0, 0)
-        begin = max(0, size - _PART_BYTES) if start is None else max(0, start)
+        begin = max(0, size - _PART_BYTES) if start is None else min(max(0, start), size)
         data, size = read_part(context.workspace, name, begin, _PART_BYTES)
     except OSError as problem:
         if problem.errno == errno.ENOENT:

@@ -296,3 +296,19 @@ async def test_a_shell_without_jobs_brings_no_tools_for_them(shell):
     async with bench([], registry=registry) as made:
         add_job_tools(registry, lambda: made.tools)
     assert registry.names() == ("look",)
+
+
+async def test_a_command_that_cannot_go_on_in_the_background_says_so_and_names_no_deadline(shell):
+    async with shell(max_jobs=1) as made:
+        made.start(run(A, command="sleep 600", background=True), run(B, command="sleep 600", background=True))
+        await made.heard(Settled, A, B)
+        (refused,) = [made.outcome(id) for id in (A, B) if made.outcome(id).outcome is Outcome.ERROR]
+        assert refused.content == "[ended as it cannot go on in the background: 1 jobs run in this session already]"
+
+
+async def test_a_job_is_read_from_its_end_when_more_is_asked_for_than_there_is(shell):
+    async with shell() as made:
+        add_job_tools(made.tools.registry, lambda: made.tools)
+        made.start(run(A, command="echo begun; sleep 600", background=True))
+        await made.heard(Settled, A)
+        assert "go on with start=" in await said(made, "2", "job_output", job_id="job1", start=10**30)
