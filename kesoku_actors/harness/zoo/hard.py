@@ -9,6 +9,8 @@ steps, or its highest priority on one task of many and a change on one step.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import trio
 
 from kesoku_actors.harness.zoo.scenery import Program, emptied, ring, work
@@ -206,28 +208,36 @@ def both_interrupted(*, fixed: bool = False) -> Program:
 
 
 def everybody_asks(*, fixed: bool = False) -> Program:
-    """Three actors look whether they are asked, and then ask the next one; all look before any of them asks."""
+    """Three actors join by turns, look whether they are asked, and ask the next one; all look before any asks."""
 
     async def main() -> None:
-        ways = [trio.open_memory_channel[int](0) for _ in range(3)]
+        ways, joined = [trio.open_memory_channel[int](0) for _ in range(3)], list[int]()
 
         async def ask(mine: int) -> None:
-            await ways[(mine + 1) % 3][0].send(mine)
+            with suppress(trio.BrokenResourceError):
+                await ways[(mine + 1) % 3][0].send(mine)
+
+        async def answer(mine: int) -> None:
+            with suppress(trio.EndOfChannel):
+                await ways[mine][1].receive()
 
         async def actor(mine: int, after: int) -> None:
             await work(after)
-            questions = ways[mine][1]
-            if questions.statistics().tasks_waiting_send:
-                questions.receive_nowait()
-                await ask(mine)
-                return
-            await work(1)  # race: the others may look and find nothing, too
-            async with trio.open_nursery() as at_once:
-                if fixed:
-                    at_once.start_soon(ask, mine)
-                else:
+            async with ways[(mine + 1) % 3][0], ways[mine][1]:
+                if len(joined) != mine:
+                    return
+                joined.append(mine)
+                if ways[mine][1].statistics().tasks_waiting_send:
+                    await answer(mine)
                     await ask(mine)
-                await questions.receive()
+                    return
+                await work(1)  # race: the others may look and find nothing, too
+                async with trio.open_nursery() as at_once:
+                    if fixed:
+                        at_once.start_soon(ask, mine)
+                    else:
+                        await ask(mine)
+                    await answer(mine)
 
         async with trio.open_nursery() as nursery:
             for mine, after in enumerate((2, 20, 38)):
