@@ -27,6 +27,8 @@ class Note:
     time: float = 0.0
     """Virtual seconds since the run began."""
     site: Site | None = None
+    steps_of: Mapping[str, int] = field(factory=dict, repr=False)
+    """How many steps each task had taken, by its label."""
 
     def __getitem__(self, name: str) -> Any:
         """Return a field. Raises `KeyError`."""

@@ -68,6 +68,7 @@ def note_in(run: Controlled, kind: str, fields: dict[str, Any], depth: int) -> N
         lane=lane.label if lane is not None else "",
         lane_step=lane.steps if lane is not None else 0,
         time=run.clock.now,
+        steps_of={one.label: one.steps for one in run.lanes if not one.ended},
         site=Site(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name),
     )
     notes.append(note)
