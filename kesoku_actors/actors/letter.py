@@ -9,11 +9,13 @@ A letter is told or asked. A told one is never answered. The states of an asked 
 
 Invariants: ANSWERED and WITHDRAWN are final, so the first answer wins and a later one does nothing. A letter stands in
 the register of the inbox that took it exactly while it is TAKEN. The asker is parked on the letter itself, which costs
-half of a reply channel; it is rescheduled once, by the transition to ANSWERED, or aborted once, by WITHDRAWN.
+half of a reply channel; it is rescheduled once, by the transition to ANSWERED, or aborted once, by WITHDRAWN. Who left
+a listener instead of waiting has it called once, by the same transition and in the task that brought it about.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from typing import Any, Generic, TypeVar, final
 
@@ -21,6 +23,9 @@ import trio
 from trio.lowlevel import enable_ki_protection
 
 M = TypeVar("M")
+
+Hear = Callable[[Any, "Exception | None"], None]
+"""Takes an answer, or the error in its place. Called in the task of whoever answers: it may take note and no more."""
 
 
 class LetterState(Enum):
@@ -45,11 +50,12 @@ class Letter(Generic[M]):
     the actor that took it, and the end of that actor answers it with `ActorStopped`.
     """
 
-    __slots__ = ("_answer", "_asker", "_error", "_register", "_state", "message")
+    __slots__ = ("_answer", "_asker", "_error", "_hear", "_register", "_state", "message")
 
-    def __init__(self, message: M, state: LetterState) -> None:
+    def __init__(self, message: M, state: LetterState, hear: Hear | None = None) -> None:
         self.message = message
         self._state = state
+        self._hear = hear
         self._asker: trio.lowlevel.Task | None = None
         self._register: dict[Letter[Any], None] | None = None
         self._answer: Any = None
@@ -103,6 +109,8 @@ class Letter(Generic[M]):
         if self._asker is not None:
             trio.lowlevel.reschedule(self._asker)
             self._asker = None
+        if self._hear is not None:
+            self._hear(value, error)
 
     @enable_ki_protection
     def withdraw(self) -> None:

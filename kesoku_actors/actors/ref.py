@@ -1,23 +1,24 @@
 """A ref: the address of an actor, valid through its restarts.
 
-How the three ways of sending treat trio's rules:
+How the four ways of sending treat trio's rules:
 
 - `tell` is always a cancellation point, and a schedule point only when it has to wait for room: a loop of tells runs on
   until the mailbox is full. Cancelled, it has sent nothing.
-- `tell_nowait` is synchronous.
+- `tell_nowait` and `ask_nowait` are synchronous.
 - `ask` is both. An asker that leaves, by its deadline or a cancellation, takes its letter back if the actor has not
   read it: then the message had no effect. If the actor has it, the answer goes nowhere.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
 import trio
 from trio.lowlevel import enable_ki_protection
 
 from .errors import AskTimeout, MailboxFull
-from .letter import ASKED, TOLD, Letter
+from .letter import ASKED, TOLD, Hear, Letter
 from .statistics import MailboxStatistics
 
 if TYPE_CHECKING:
@@ -82,6 +83,20 @@ class Ref(Generic[M_contra]):
         with trio.move_on_after(timeout_s):
             return await self._converse(letter)
         raise AskTimeout(self.name, timeout_s, taken=letter.was_taken)
+
+    @enable_ki_protection
+    def ask_nowait(self, message: M_contra, hear: Hear) -> Callable[[], None]:
+        """Send at once, have `hear` called with the answer or with what `ask` would raise, and return how to leave.
+
+        It costs no task. `hear` runs in the one of whoever answers, so it takes note and does nothing else; after the
+        returned function was called it is not called any more. Raises what `tell_nowait` raises.
+        """
+        letter = Letter(message, ASKED, hear)
+        try:
+            self._mailbox.post_nowait(letter)
+        except trio.WouldBlock:
+            raise MailboxFull(self.name, self._mailbox.capacity) from None
+        return letter.withdraw
 
     def statistics(self) -> MailboxStatistics:
         """Return a reading of the mailbox."""

@@ -36,7 +36,7 @@ from attrs import evolve, field, frozen
 from kesoku_actors.actors import Cell, ChildSpec, Dynamic, DynamicSpec, Mailbox, Restart, Strategy, SupervisorSpec
 from kesoku_actors.app.graces import STOP_S, divide
 from kesoku_actors.app.journal import StoreJournal
-from kesoku_actors.app.workspaces import workspace_folder
+from kesoku_actors.app.workspaces import folder_of, workspace_folder
 from kesoku_actors.clock import Clock, World
 from kesoku_actors.gateway import Announcements, Broadcaster, Gateway, Latches, Subscriptions
 from kesoku_actors.llm.gate import provider_actor
@@ -196,6 +196,7 @@ def build_house(plan: Plan) -> House:
             layers=plan.layers,
             brain_for=plan.brain_for,
             failover=plan.failover,
+            workspace_of=partial(folder_of, plan.sessions_dir),
             workspace_for=partial(workspace_folder, plan.sessions_dir),
             limits=plan.limits,
             resume_within_s=plan.resume_within_s,

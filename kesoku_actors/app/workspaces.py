@@ -26,14 +26,19 @@ from kesoku_actors.errors import NotFound
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def workspace_folder(sessions_dir: Path, session_id: str) -> Path:
-    """Return `sessions_dir/<session_id>`, made with mode 0700 if need be (T6).
+def folder_of(sessions_dir: Path, session_id: str) -> Path:
+    """Return `sessions_dir/<session_id>`, whether it is there or not: to name it costs a hundredth of making it.
 
     Raises `NotFound` for an id that this program cannot have made.
     """
     if len(session_id) != ID_LENGTH or not (session_id.isascii() and session_id.isalnum()):
         raise NotFound(f"{session_id!r:.60} is not a session's id; list them with: kesoku-actors chat -l")
-    folder = sessions_dir / session_id
+    return sessions_dir / session_id
+
+
+def workspace_folder(sessions_dir: Path, session_id: str) -> Path:
+    """Return the same folder, made with mode 0700 if need be (T6)."""
+    folder = folder_of(sessions_dir, session_id)
     if not os.path.isdir(folder):
         try:
             folder.mkdir(mode=0o700, exist_ok=True)

@@ -23,11 +23,13 @@ LONGEST_WAIT_S: Final = 60.0
 class Bell:
     """Rung when attachments of the session changed; ringing twice is ringing once."""
 
-    _rung: trio.Event = field(factory=trio.Event, init=False)
+    _rung: trio.Event | None = field(default=None, init=False)
+    """Of whoever waits, or waited last."""
 
     def ring(self) -> None:
         """Let whoever waits look again; never blocks."""
-        self._rung.set()
+        if self._rung is not None:
+            self._rung.set()
 
     def muffle(self) -> trio.Event:
         """Forget what was rung and return what is set by the next ring."""

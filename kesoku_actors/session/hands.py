@@ -1,7 +1,7 @@
 """The hands of a worker: they perform the effects of the turn machine, and decide nothing.
 
 No effect is awaited by the worker's loop: each one that takes time is a task in the worker's nursery, whose end is
-an event in its inlet.
+an event in its inlet. A commit is a task only when the store cannot answer it at once.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import trio
 from attrs import asdict, define, evolve, field, frozen
 
+from kesoku_actors.actors import ActorStopped, MailboxFull
 from kesoku_actors.clock import World
 from kesoku_actors.gateway import Gateway
 from kesoku_actors.llm.gate import Patience, infer_once
@@ -40,10 +41,14 @@ from kesoku_actors.session.inlet import Inlet
 from kesoku_actors.session.prompting import Draft, KeepWhole, Prompter
 from kesoku_actors.session.replay import Recorded
 from kesoku_actors.session.turn import TurnLimits
-from kesoku_actors.store import Committed, WorkerKey
+from kesoku_actors.store import CommitReply, Committed, WorkerKey
 from kesoku_actors.store.again import until_answered
 from kesoku_actors.tools import ToolCall, ToolRegistry, Tools
 from kesoku_actors.turnlog import Notes, TurnLog
+
+
+def _nothing() -> None:
+    """Nothing was sent that could be answered."""
 
 
 @frozen(kw_only=True)
@@ -59,8 +64,10 @@ class WorkerParts:
     brain_for: Callable[[Channel], Brain]
     failover: tuple[Brain, ...]
     """Who is asked, in order, when the model of a channel is lost (P2)."""
+    workspace_of: Callable[[str], Path]
+    """The session's folder, whether it is there or not."""
     workspace_for: Callable[[str], Path]
-    """The session's folder, made if need be."""
+    """The session's folder, made if need be: by whoever puts something there."""
     keep_whole: KeepWhole
     limits: TurnLimits
     resume_within_s: float
@@ -89,10 +96,11 @@ class Hands:
     """The one that the present prompt is for."""
     prompter: Prompter = field(init=False)
     request: Request | None = None
-    folder: Path | None = field(default=None, init=False)
-    """The session's, once a prompt has told of it; who starts tools looks again whether it is there."""
-    prompt: trio.CancelScope = field(factory=trio.CancelScope)
+    prompt: trio.CancelScope | None = None
+    """Of the prompt that has to be waited for."""
     inferences: dict[int, trio.CancelScope] = field(factory=dict)
+    forget_reply: Callable[[], None] = field(default=_nothing, init=False)
+    """Lets the store's reply to the last commit go to nobody."""
 
     def __attrs_post_init__(self) -> None:
         self.brain = self.brains[0]
@@ -101,7 +109,8 @@ class Hands:
             history=self.history,
             brain=self.brain,
             compactions=self.parts.compactions,
-            workspace=self._known_workspace,
+            workspace=self._workspace,
+            folder=self.parts.workspace_of(self.key.session_id),
             keep_whole=self.parts.keep_whole,
             log=self.parts.log,
         )
@@ -111,11 +120,13 @@ class Hands:
         start, parts = self.nursery.start_soon, self.parts
         match effect:
             case v.BuildPrompt():
-                self.prompt.cancel()
-                self.prompt = trio.CancelScope()
+                if self.prompt is not None:
+                    self.prompt.cancel()
+                    self.prompt = None
                 self.brain = self.prompter.brain = self.brains[effect.model]
                 draft = None if self.history.awaiting or parts.layers.is_stale() else self._draft(effect)
                 if draft is None or self.prompter.must_wait(draft):
+                    self.prompt = trio.CancelScope()
                     start(self._gather, self.prompt, effect)
                 else:
                     self._take(effect, draft)
@@ -126,7 +137,7 @@ class Hands:
                 if ticket in self.inferences:
                     self.inferences[ticket].cancel()
             case v.SendCommit():
-                start(self._commit, effect)
+                self._send(effect)
             case v.StartTools():
                 parts.tools.start(
                     self._calls(effect.call_ids), workspace=self._workspace(), parallel=parts.parallel_tools
@@ -202,7 +213,7 @@ class Hands:
             wall=parts.world.clock.wall(),
             has_tools=bool(tools),
             small_model=(provider.context_tokens or 1_000_000) < 8_192,
-            workspace=self._known_workspace() if tools else None,
+            workspace=self.prompter.folder if tools else None,
             place=place_in(self.history.rows),
         )
         return self.prompter.draft(effect, parts.layers.render(context), tools, may_compact=may_compact)
@@ -210,7 +221,6 @@ class Hands:
     async def _infer(self, effect: v.CallModel) -> None:
         assert self.request is not None
         parts, brain = self.parts, self.brain
-        request = evolve(self.request, inference_id=effect.inference_id)
         begun = parts.world.clock.monotonic()
         offsets = dict.fromkeys(DeltaKind, 0)
 
@@ -218,7 +228,7 @@ class Hands:
             delta = Delta(
                 session_id=self.key.session_id,
                 root_id=effect.root_id,
-                inference_id=request.inference_id,
+                inference_id=effect.inference_id,
                 attempt=effect.attempt,
                 offset=offsets[piece.kind],
                 kind=piece.kind,
@@ -242,11 +252,11 @@ class Hands:
             began=parts.world.clock.wall(),
             spent=spent,
         )
-        if parts.turn_log is not None:
-            request = evolve(request, sent=notes.sent)
+        sent = self.request.sent if parts.turn_log is None else notes.sent
         if effect.is_last and (trouble := brain.gate.trouble()) is not None:
             self._show(Activity.RETRYING, effect.root_id, whole_text(str(trouble)), trouble.retry_after_s)
-            request = evolve(request, sent=self._goes_on(effect, request.sent))
+            sent = self._goes_on(effect, sent)
+        request = evolve(self.request, inference_id=effect.inference_id, sent=sent)
         end: Reply | ProviderError | None = None
         event: v.Event = v.ModelAborted(effect.ticket, name, model, 0.0)
         scope = self.inferences[effect.ticket]
@@ -275,7 +285,8 @@ class Hands:
             event = v.ModelAborted(effect.ticket, name, model, spent())
         del self.inferences[effect.ticket]
         if isinstance(end, Reply):
-            parts.log.info("inference", session=self.key.session_id, provider=name, model=model, **asdict(end.usage))
+            usage = asdict(end.usage, recurse=False)
+            parts.log.info("inference", session=self.key.session_id, provider=name, model=model, **usage)
         if parts.turn_log is not None:
             parts.turn_log.record(notes.ended(request, end))
         self.inlet.put(event)
@@ -289,22 +300,44 @@ class Hands:
 
         return hear
 
-    async def _commit(self, effect: v.SendCommit) -> None:
-        send = partial(self.parts.gateway.store.commit, effect.commit)
-        reply = await until_answered(send, self.parts.log, "commit")
+    def let_go(self) -> None:
+        """Hear no reply any more: the worker takes no other event."""
+        self.forget_reply()
+
+    def _send(self, effect: v.SendCommit) -> None:
+        def hear(reply: CommitReply | None, error: Exception | None) -> None:
+            self.inlet.put(partial(self._heard, effect, reply, error))
+
+        try:
+            self.forget_reply = self.parts.gateway.store.commit_nowait(effect.commit, hear)
+        except (MailboxFull, ActorStopped):
+            self.nursery.start_soon(self._commit, effect, None)
+
+    def _heard(self, effect: v.SendCommit, reply: CommitReply | None, error: Exception | None) -> v.Event | None:
+        """Return what the store's answer is to the machine; after a fault the commit is sent until there is one."""
+        if reply is None:
+            self.nursery.start_soon(self._commit, effect, error)
+            return None
         if isinstance(reply, Committed):
             self.history.committed(effect.commit, reply)
-            self.inlet.put(v.CommitStands(effect.ticket, reply))
-        else:
-            self.inlet.put(v.CommitRefused(effect.ticket, reply))
+            return v.CommitStands(effect.ticket, reply)
+        return v.CommitRefused(effect.ticket, reply)
+
+    async def _commit(self, effect: v.SendCommit, error: Exception | None) -> None:
+        """Send a commit until it is answered; with the error, if any, that came of sending it before."""
+
+        async def send() -> CommitReply:
+            nonlocal error
+            if error is not None:
+                before, error = error, None
+                raise before
+            return await self.parts.gateway.store.commit(effect.commit)
+
+        reply = await until_answered(send, self.parts.log, "commit")
+        self.inlet.put(partial(self._heard, effect, reply, None))
 
     def _workspace(self) -> Path:
         return self.parts.workspace_for(self.key.session_id)
-
-    def _known_workspace(self) -> Path:
-        """Return the session's folder for a prompt: looked for once, for a look takes as long as the prompt."""
-        self.folder = self.folder or self._workspace()
-        return self.folder
 
     def _calls(self, call_ids: tuple[str, ...]) -> list[ToolCall]:
         rows = [self.history.message(call_id) for call_id in call_ids]

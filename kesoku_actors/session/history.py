@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from attrs import define, field
 
 from kesoku_actors.llm.port import StepContent
-from kesoku_actors.protocol import LEAVES, Message, Role, StoredStep, awaits_attachments
+from kesoku_actors.protocol import LEAVES, Message, Role, StoredStep, ToolSchema, awaits_attachments
 from kesoku_actors.protocol.summaries import Spot, Summary
 from kesoku_actors.session.kept_preparation import KeptPreparation
 from kesoku_actors.session.ladder import NOTHING_CUT, Cut
@@ -34,6 +34,8 @@ class History:
     """How far what is read of it had to be cut."""
     frame: float = 0.0
     """Tokens of a request beside the history, as it was sent last."""
+    framed: tuple[str, tuple[ToolSchema, ...]] = ("", ())
+    """The system prompt and the tools that are so many."""
     kept: set[str] = field(factory=set)
     """Results shown shortened whose whole was kept in a file."""
     prepared: KeptPreparation = field(init=False)

@@ -1,8 +1,10 @@
-"""The inlet of a worker: what happens to its session becomes events in one queue. It decides nothing."""
+"""The inlet of a worker: what happens to its session becomes events in one queue. It decides nothing.
+
+What comes in other tasks' time is only queued there; it becomes an event in the worker's own, when it is taken.
+"""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 
 import trio
@@ -25,12 +27,20 @@ class _Streamed:
     ticket: int
     pieces: list[str]
 
+    def __call__(self) -> v.Event:
+        return v.ModelDelta(self.ticket, "".join(self.pieces))
+
+
+Later = Callable[[], "v.Event | None"]
+"""Makes an event of what was queued, or none when it leads to nothing yet."""
+
 
 @define(eq=False)
 class Inlet:
     """The worker's face toward the gateway (its latch) and the tools (its sink): one queue, one wake-up."""
 
-    events: deque[v.Event | _Streamed] = field(factory=deque)
+    events: list[v.Event | Later] = field(factory=list)
+    """In order; a deque would take more room than the rest of an idle worker's inlet, for the few that ever wait."""
     wake: trio.Event = field(factory=trio.Event)
     files: Bell = field(factory=Bell)
     look_again: Callable[[], None] = lambda: None
@@ -56,8 +66,8 @@ class Inlet:
         if self.held is not None:
             self.set_budget(*self.held)
 
-    def put(self, event: v.Event) -> None:
-        """Queue an event; never blocks."""
+    def put(self, event: v.Event | Later) -> None:
+        """Queue an event, or what makes one when it is taken; never blocks."""
         self.events.append(event)
         self.wake.set()
 
@@ -72,18 +82,21 @@ class Inlet:
 
     async def next(self) -> v.Event:
         """Wait for the next event; the end of the turn's time is one."""
-        if not self.events:
-            self.wake = trio.Event()
-            if self.budget is None:
-                await self.wake.wait()
-            else:
-                with trio.move_on_at(self.budget[0]):
+        while True:
+            if not self.events:
+                self.wake = trio.Event()
+                if self.budget is None:
                     await self.wake.wait()
-        if self.events or self.budget is None:
-            event = self.events.popleft()
-            return v.ModelDelta(event.ticket, "".join(event.pieces)) if isinstance(event, _Streamed) else event
-        (_, spent), self.budget = self.budget, None
-        return spent
+                else:
+                    with trio.move_on_at(self.budget[0]):
+                        await self.wake.wait()
+            if not self.events and self.budget is not None:
+                (_, spent), self.budget = self.budget, None
+                return spent
+            taken = self.events.pop(0)
+            event = taken() if callable(taken) else taken
+            if event is not None:
+                return event
 
     def message_waits(self, message: Waiting) -> None:
         self.put(v.PersonSpoke(message) if message.is_person else v.NoticeArrived(message))

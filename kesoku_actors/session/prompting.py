@@ -60,6 +60,9 @@ class Prompter:
     brain: Brain
     compactions: Compactions
     workspace: Callable[[], Path]
+    """The session's folder, made if need be."""
+    folder: Path
+    """That folder, whether it is there or not."""
     keep_whole: KeepWhole
     log: Logger
     _counts: dict[str, float] = field(factory=dict, init=False)
@@ -71,7 +74,7 @@ class Prompter:
     ) -> Draft:
         """Return the request for a turn as it could be sent now."""
         history, room = self.history, self.brain.room
-        history.frame = frame = tokens_in(system) + sum(map(_tool_tokens, tools))
+        frame = self._frame(system, tools)
         ready = history.prepared.ready(history.summaries, effect.root_id, self._cost)
         is_long = effect.compact or (room is not None and frame + ready.tokens > START * room)
         if is_long or history.cut != NOTHING_CUT:
@@ -86,7 +89,8 @@ class Prompter:
                 steps=ready.steps,
                 tools=tools,
                 nudge=NUDGE if effect.nudge else None,
-                workspace=self.workspace() if tools or any(ATTACHMENTS in row.metadata for row in rows) else None,
+                tokens=round((frame + ready.tokens) * self.brain.reach.ratio),
+                workspace=self.folder if tools or any(ATTACHMENTS in row.metadata for row in rows) else None,
             ),
             tokens=frame + ready.tokens,
             wants_compaction=may_compact and is_long and self._is_worth(effect.root_id),
@@ -117,7 +121,7 @@ class Prompter:
     def taken(self, draft: Draft) -> Request:
         """Return the request that is sent; what is heard of it is about this draft."""
         self._sent = draft.tokens
-        return evolve(draft.request, tokens=round(draft.tokens * self.brain.reach.ratio))
+        return draft.request
 
     def answered(self, usage: Usage) -> None:
         """Learn from what the model has read."""
@@ -127,6 +131,15 @@ class Prompter:
         """Learn from a refusal, if it was for the length."""
         if error.remedy is Remedy.COMPACT:
             self.brain.reach.refused(self._sent, error)
+
+    def _frame(self, system: str, tools: tuple[ToolSchema, ...]) -> float:
+        """Return the tokens of a request beside its history. Mostly it is as it was: counting takes longer than that
+        look."""
+        history = self.history
+        if history.framed != (system, tools):
+            history.framed = (system, tools)
+            history.frame = tokens_in(system) + sum(map(_tool_tokens, tools))
+        return history.frame
 
     def _prepared(self, root_id: str) -> Prepared:
         history = self.history

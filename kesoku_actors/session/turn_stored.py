@@ -49,8 +49,15 @@ def stand(state: State, phase: Committing, event: v.CommitStands) -> Transition:
     calls = open_calls(reply.open_calls, phase.meanwhile)
     left_s = state.limits.max_turn_s - reply.spent_s
     turn = count_batch(turn, reply.rows)
-    turn = evolve(turn, tokens=reply.tokens, cost=reply.cost) if claim is not None else counted(turn, phase.commit.step)
-    turn = evolve(turn, steps=reply.steps, calls=calls, spent=turn.spent or (claim is not None and left_s <= 0))
+    turn = turn if claim is not None else counted(turn, phase.commit.step)
+    turn = evolve(
+        turn,
+        tokens=turn.tokens if claim is None else reply.tokens,
+        cost=turn.cost if claim is None else reply.cost,
+        steps=reply.steps,
+        calls=calls,
+        spent=turn.spent or (claim is not None and left_s <= 0),
+    )
     untouched = all(each is CallState.COMMITTED for each in calls.values())
     go_on = judge if untouched and (not calls or starts_nothing(state, turn)) else take_up
     state, effects = go_on(state, turn)

@@ -47,7 +47,7 @@ def prompted(state: State, phase: Prompting, event: v.PromptBuilt) -> Transition
     if event.late:
         return send(state, turn, turn, late=event.late)
     ticket = state.ticket + 1
-    inferring = Inferring(turn=evolve(turn, unread=False), ticket=ticket)
+    inferring = Inferring(turn=evolve(turn, unread=False) if turn.unread else turn, ticket=ticket)
     call = v.CallModel(
         ticket, turn.root_id, turn.steps + 1, tag(state, ticket), turn.model, _next_model(state, turn) is None
     )

@@ -64,25 +64,29 @@ async def worker(cell: Cell[None], *, key: WorkerKey, parts: WorkerParts, ended:
             state = begin(key, parts.limits)
             event: v.Event = v.Resumed(registered, stale, tuple(brain.label for brain in brains))
             clean: bool | None = None
-            while clean is None:
-                state, effects = step(state, event)
-                if parts.record is not None:
-                    parts.record(Recorded(key=key, event=event, effects=effects))
-                hands.tell(event)
-                for effect in effects:
-                    if isinstance(effect, v.Finish):
-                        clean = effect.clean
-                    else:
-                        hands.perform(effect)
-                if clean is None:
-                    event = await inlet.next()
+            try:
+                while clean is None:
+                    state, effects = step(state, event)
+                    if parts.record is not None:
+                        parts.record(Recorded(key=key, event=event, effects=effects))
+                    hands.tell(event)
+                    for effect in effects:
+                        if isinstance(effect, v.Finish):
+                            clean = effect.clean
+                        else:
+                            hands.perform(effect)
+                    if clean is None:
+                        event = await inlet.next()
+            finally:
+                hands.let_go()
             detach_latch()
             parts.tools.detach(key.session_id)
             if clean:
                 parts.histories.leave(key.session_id, history)
                 kept = True
             ended(WorkerEnd(clean=clean, again=bool(inlet.events)))
-            nursery.cancel_scope.cancel()
+            if nursery.child_tasks:
+                nursery.cancel_scope.cancel()
     finally:
         detach_latch()
         parts.tools.detach(key.session_id)

@@ -7,6 +7,7 @@ that carries an id may be sent again (C10). There is no deadline: the store answ
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 from attrs import frozen
@@ -99,6 +100,12 @@ class Store:
     async def commit(self, command: port.Commit) -> port.CommitReply:
         """Carry out a worker's plan (C10)."""
         return cast(port.CommitReply, await self._ask(command))
+
+    def commit_nowait(
+        self, command: port.Commit, hear: Callable[[port.CommitReply | None, Exception | None], None]
+    ) -> Callable[[], None]:
+        """Do the same without waiting: `hear` takes the reply, or what `commit` would raise (`Ref.ask_nowait`)."""
+        return self.ref.ask_nowait(command, hear)
 
     async def call_started(self, command: port.CallStarted) -> bool:
         """Mark a call as started (C3)."""

@@ -334,3 +334,33 @@ async def test_whoever_waits_when_the_actor_goes_for_good_is_told(nursery: trio.
 def test_mailbox_without_room_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one"):
         Mailbox[str]("none", capacity=0)
+
+
+async def test_an_answer_asked_for_without_waiting_is_heard_unless_its_asker_left() -> None:
+    heard: list[object] = []
+
+    def hear(answer: object, error: Exception | None) -> None:
+        heard.append(answer if error is None else type(error))
+
+    probe = Probe("echo")
+    async with running(probe.spec()):
+        probe.ref.ask_nowait(Echo("first"), hear)
+        leave = probe.ref.ask_nowait(Echo("second"), hear)
+        leave()
+        await probe.ref.ask(Echo("third"))
+        assert heard == ["first"]
+        probe.ref.ask_nowait(Keep(), hear)
+        await wait_all_tasks_blocked()
+        await probe.crash()
+        await wait_all_tasks_blocked()
+        assert heard == ["first", ActorStopped]
+
+
+async def test_who_asks_without_waiting_is_told_at_once_that_there_is_no_room() -> None:
+    mailbox = Mailbox[str]("full", capacity=1)
+    heard: list[object] = []
+    mailbox.ref.ask_nowait("first", lambda *answer: heard.append(answer))
+    with pytest.raises(MailboxFull):
+        mailbox.ref.ask_nowait("second", lambda *answer: heard.append(answer))
+    assert mailbox.statistics().waiting == 1
+    assert heard == []

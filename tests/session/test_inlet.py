@@ -28,6 +28,20 @@ async def test_words_of_two_answers_and_what_came_between_them_stay_apart_and_in
     assert heard == [v.ModelDelta(3, "a"), v.ModelDelta(4, "b"), v.ShutdownRequested(), v.ModelDelta(4, "c")]
 
 
+async def test_what_is_made_of_an_answer_is_made_when_it_is_taken_and_may_be_nothing() -> None:
+    inlet, made = Inlet(), []
+
+    def make(event: v.Event | None) -> v.Event | None:
+        made.append(event)
+        return event
+
+    inlet.put(lambda: make(None))
+    inlet.put(lambda: make(v.ShutdownRequested()))
+    assert made == []
+    assert await inlet.next() == v.ShutdownRequested()
+    assert made == [None, v.ShutdownRequested()]
+
+
 async def test_the_clock_of_a_turn_stands_still_while_it_is_held(autojump_clock: MockClock) -> None:
     inlet, spent = Inlet(), v.BudgetSpent("m1")
     inlet.set_budget(60.0, spent)
