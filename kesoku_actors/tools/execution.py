@@ -159,22 +159,28 @@ class _Attempt:
         has returned meanwhile.
         """
         deadline = math.inf if may_become_job else trio.current_time() + self.deadline_s
-        scope, outcome = trio.CancelScope(deadline=deadline), None
+        scope = trio.CancelScope(deadline=deadline)
         self.run.on_end = scope.cancel
+        if not may_become_job:
+            return await self._call(call, scope)
         async with trio.open_nursery() as nursery:
-            if may_become_job:
-                nursery.start_soon(self._decide, scope)
-            try:
-                with scope:
-                    outcome = _outcome(await call())
-            except BaseException as error:
-                if has_leaf(error, (trio.Cancelled,)):
-                    raise
-                outcome = _failure(error)
-            self.run.on_end = None
+            nursery.start_soon(self._decide, scope)
+            outcome = await self._call(call, scope)
             if self._is_deciding:
                 await self._decided.wait()
             nursery.cancel_scope.cancel()
+        return outcome
+
+    async def _call(self, call: Callable[[], Awaitable[Any]], scope: trio.CancelScope) -> ToolOutcome | None:
+        outcome = None
+        try:
+            with scope:
+                outcome = _outcome(await call())
+        except BaseException as error:
+            if has_leaf(error, (trio.Cancelled,)):
+                raise
+            outcome = _failure(error)
+        self.run.on_end = None
         return outcome
 
     async def _decide(self, scope: trio.CancelScope) -> None:

@@ -284,13 +284,16 @@ class Tools:
     async def _run(self, cell: Cell[Any], *, run: Run) -> None:
         cell.started()
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._end_after_grace, cell, run)
+            cell.on_stop = partial(nursery.start_soon, self._end_after_grace, run)
+            if cell.stopping.is_set():
+                cell.on_stop()
             await self._carry_out(cell, run)
-            nursery.cancel_scope.cancel()
+            cell.on_stop = lambda: None
+            if nursery.child_tasks:
+                nursery.cancel_scope.cancel()
 
-    async def _end_after_grace(self, cell: Cell[Any], run: Run) -> None:
+    async def _end_after_grace(self, run: Run) -> None:
         """Started calls go on for the grace, jobs for as long as there are such calls (C7)."""
-        await cell.stopping.wait()
         with trio.move_on_after(self.options.shutdown_grace_s):
             while run.job is None or any(other.taken for other in self._board.runs()):
                 await self._over_now.wait()
