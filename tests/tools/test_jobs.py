@@ -307,8 +307,8 @@ async def test_a_command_that_cannot_go_on_in_the_background_says_so_and_names_n
 
 
 async def test_a_job_is_read_from_its_end_when_more_is_asked_for_than_there_is(shell):
-    async with shell() as made:
+    async with shell(deadline_s=0.5) as made:
         add_job_tools(made.tools.registry, lambda: made.tools)
-        made.start(run(A, command="echo begun; sleep 600", background=True))
+        made.start(run(A, command="echo begun; sleep 600"))
         await made.heard(Settled, A)
         assert "go on with start=" in await said(made, "2", "job_output", job_id="job1", start=10**30)
