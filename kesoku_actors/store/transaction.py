@@ -183,8 +183,7 @@ class Transaction:
             return None
         known = self._sessions.setdefault(session.id, session)
         if known is session:
-            hired = self.memory.hired(session.id)
-            session.hired = hired if hired != (session.epoch, session.worker) else None
+            session.hired = self.memory.hired(session.id)
         return known
 
     def open_session(self, chatbot_id: str, channel_id: str) -> Session | None:

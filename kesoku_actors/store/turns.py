@@ -76,7 +76,7 @@ def begin_turn(tx: Transaction, session: Session, root: Message, *, by_person: b
 
 
 def publish_results(tx: Transaction, session: Session, root: Message, *, only_staged: bool) -> None:
-    """Insert the result of every call of the turn that has none, in call order (O3, O4).
+    """Insert the result of every call of the open turn that has none, in call order (O3, O4).
 
     With `only_staged`, raises `PlanInvalid` if a call is not settled yet.
     """
@@ -97,11 +97,7 @@ def publish_results(tx: Transaction, session: Session, root: Message, *, only_st
             jobs.append(call_id)
     for call_id in jobs:  # behind all results of the batch, which stand together (O3)
         tell_end(tx, session, call_id)
-    if session.turn_root == root.seq:
-        session.turn_spent_s += spent_s
-    else:
-        sql = "UPDATE ended_turns SET spent_s = spent_s + ? WHERE session_no = ? AND root_seq = ?"
-        tx.execute(sql, (spent_s, session.no, root.seq))
+    session.turn_spent_s += spent_s
 
 
 def give_back(tx: Transaction, session: Session, *, clean: bool, max_attempts: int) -> tuple[Message, ...]:

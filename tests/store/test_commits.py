@@ -200,6 +200,20 @@ async def test_c10_a_commit_sent_again_changes_nothing(tmp_path: Path):
         assert await home.contents(key.session_id) == ["hello", "hi"]
 
 
+async def test_c10_a_commit_sent_again_after_the_next_turn_began_tells_of_its_own_turn(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, root = await home.begin()
+        await home.stand(key, root, step=step(duration_s=0.5))
+        command = Commit(id="answer", key=key, root_id=root.id, step=step(), insert=(saying("hi"),), ends=(done(root),))
+        first = await home.store.commit(command)
+        assert isinstance(first, Committed)
+        assert (first.steps, first.spent_s) == (2, 1.5)
+        following = await home.say("and then?")
+        await home.stand(key, claim=take(following))
+        await home.stand(key, following, step=step(duration_s=4.0))
+        assert await home.store.commit(command) == first
+
+
 async def test_c10_moved_keeps_the_step_once_and_nothing_else(tmp_path: Path):
     async with living(tmp_path / "k.db") as home:
         key, root = await home.begin()
@@ -258,6 +272,40 @@ async def test_o2_nobody_is_passed_over_who_spoke_before(tmp_path: Path):
         assert isinstance(reply, Refused)
         assert reply.reason is RefusalReason.MOVED
         await home.stand(key, ends=(cut(first),), claim=take(second))
+
+
+async def test_i5_a_notice_behind_a_person_who_goes_on_waiting_may_be_taken(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        first, second, notice = await home.say("first"), await home.say("second"), await home.ring()
+        key = await home.hire(first.session_id)
+        reply = await home.stand(key, claim=take(first), claim_adopts=(take(notice, Reason.COLLECTED),))
+        assert {row.id for row in reply.rows} == {first.id, notice.id}
+        assert (await home.now(second)).status is Status.PENDING_AGENT
+
+
+async def test_c2_a_commit_for_a_turn_that_its_worker_did_not_claim_is_stale(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, root = await home.begin()
+        adopted, waits = await home.say("adopted"), await home.say("waits")
+        await home.stand(key, root, adopt=(take(adopted, Reason.STEERED),))
+        elsewhere = await home.say(channel=Channel(chatbot_id="bot", channel_id="elsewhere"))
+        await home.stand(await home.hire(elsewhere.session_id), claim=take(elsewhere))
+        nobody = evolve(root, id="nobody")
+        for other in (adopted, waits, elsewhere, nobody):
+            reply = await home.commit(key, other, insert=(saying("hi"),))
+            assert isinstance(reply, Refused)
+            assert reply.reason is RefusalReason.STALE
+        reply = await home.commit(evolve(key, session_id="nowhere"), root)
+        assert isinstance(reply, Refused)
+        assert reply.reason is RefusalReason.STALE
+
+
+async def test_i2_a_turn_cannot_pivot_to_itself(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, root = await home.begin()
+        reply = await home.commit(key, root, ends=(cut(root),), claim=take(root))
+        assert isinstance(reply, Refused)
+        assert reply.reason is RefusalReason.INVALID
 
 
 async def test_a_commit_without_a_turn_tells_of_no_steps_and_no_time(tmp_path: Path):

@@ -13,6 +13,7 @@ from kesoku_actors.protocol import SYSTEM, Channel, Inbound, InvalidMessage, Rol
 from kesoku_actors.store import (
     CloseSession,
     EditMessage,
+    GiveBack,
     Gone,
     Post,
     Posted,
@@ -122,6 +123,8 @@ async def test_c10_a_post_whose_message_was_withdrawn_starts_nothing_when_sent_a
 async def test_c10_a_refused_post_is_known_for_one_more_epoch(tmp_path: Path):
     async with living(tmp_path / "k.db", rules=Rules(max_waiting=1)) as home:
         waiting = await home.say()
+        for _ in range(9):
+            await home.new_epoch()
         post, refused = Post(id="p", inbound=inbound()), list[bool]()
         assert await home.store.post(post) == PostRefused(max_waiting=1)
         assert await home.store.withdraw(WithdrawMessage(message_id=waiting.id))
@@ -230,6 +233,18 @@ async def test_m8_a_waiting_message_can_be_withdrawn_until_it_is_taken(tmp_path:
         assert await home.reader.message(message.id) is None
         _, taken = await home.begin()
         assert not await home.store.withdraw(WithdrawMessage(message_id=taken.id))
+
+
+async def test_m8_what_is_given_back_or_for_people_or_gone_is_neither_edited_nor_withdrawn(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, given_back = await home.begin()
+        await home.store.give_back(GiveBack(key=key, clean=True))
+        for_people = await home.store.notice(PostNotice(session_id=key.session_id, content="read this"))
+        for message_id in (given_back.id, for_people.id, "gone"):
+            assert await home.store.edit(EditMessage(message_id=message_id, content="other")) is None
+            assert not await home.store.withdraw(WithdrawMessage(message_id=message_id))
+        assert (await home.now(given_back)).content == "hello"
+        assert await home.now(for_people) == for_people
 
 
 async def test_b4_one_message_too_many_is_refused_seen_and_told_once_a_minute(tmp_path: Path):

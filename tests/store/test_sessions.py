@@ -106,6 +106,16 @@ async def test_m7_only_a_closed_session_is_wiped_and_only_once(tmp_path: Path):
         assert await home.store.wipe(WipeSession(session_id="nowhere")) == 0
 
 
+async def test_a_session_counts_its_turns(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        for turns in (1, 2):
+            key, root = await home.begin()
+            await home.answer(key, root)
+            session = await home.reader.session(key.session_id)
+            assert session is not None
+            assert session.turns == turns
+
+
 async def test_m5_seen_ids_survive_a_clear(tmp_path: Path):
     async with living(tmp_path / "k.db") as home:
         message = await home.say(external_id="x1")

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from kesoku_actors.errors import NotFound
-from kesoku_actors.protocol import Reason, Stop
+from kesoku_actors.protocol import Channel, Reason, Stop
 from kesoku_actors.store import (
+    CloseSession,
     GiveBack,
     NothingToStop,
+    PostNotice,
     RefusalReason,
     Refused,
     RequestForce,
@@ -84,6 +86,19 @@ async def test_stopping_what_has_ended_changes_nothing_and_says_so(tmp_path: Pat
             await home.store.stop(RequestStop(session_id="nowhere"))
 
 
+async def test_a_stop_of_what_is_not_open_here_leaves_the_turn_alone(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, before = await home.begin()
+        await home.answer(key, before)
+        for_people = await home.store.notice(PostNotice(session_id=key.session_id, content="read this"))
+        elsewhere = await home.say(channel=Channel(chatbot_id="bot", channel_id="elsewhere"))
+        await home.stand(key, claim=take(await home.say()))
+        for named in (before, for_people, elsewhere):
+            reply = await home.store.stop(RequestStop(session_id=key.session_id, message_id=named.id))
+            assert reply == NothingToStop()
+        assert await home.reader.stops(key.session_id) == ()
+
+
 @pytest.mark.parametrize("way", ["claim", "pivot", "adopt"])
 async def test_a_covered_message_cannot_be_taken_any_more(tmp_path: Path, way: str):
     async with living(tmp_path / "k.db") as home:
@@ -102,6 +117,16 @@ async def test_a_covered_message_cannot_be_taken_any_more(tmp_path: Path, way: s
         assert reply.reason is RefusalReason.MOVED
 
 
+async def test_a_covered_turn_that_was_given_back_is_taken_up_again_to_be_ended(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, root = await home.begin()
+        stop = await home.stop(key.session_id)
+        await home.store.give_back(GiveBack(key=key, clean=False))
+        key = await home.hire(key.session_id)
+        assert (await home.stand(key, claim=take(root, Reason.RESUMED))).stops == (stop,)
+        assert (await home.stand(key, root, ends=(cut(root, Reason.STOPPED),))).stops == ()
+
+
 async def test_a_stop_is_done_when_all_it_covers_has_ended(tmp_path: Path):
     async with living(tmp_path / "k.db") as home:
         key, root = await home.begin()
@@ -116,6 +141,25 @@ async def test_a_stop_is_done_when_all_it_covers_has_ended(tmp_path: Path):
         assert await home.reader.stop(stop.seq) == told
         assert await home.reader.stops(key.session_id) == ()
         assert await home.reader.stops(key.session_id, done=True) == (told,)
+
+
+async def test_a_stop_that_is_done_is_told_once(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        seqs = []
+        for _ in range(2):
+            message = await home.say()
+            seqs.append((await home.stop(message.session_id)).seq)
+            await home.store.withdraw(WithdrawMessage(message_id=message.id))
+            assert [told.seq for told in home.published().stops] == seqs[-1:]
+
+
+async def test_what_two_stops_cover_ends_for_the_reason_of_the_first(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, root = await home.begin()
+        await home.stop(key.session_id)
+        await home.store.close_session(CloseSession(session_id=key.session_id))
+        await home.store.give_back(GiveBack(key=key, clean=False, max_attempts=1))
+        assert (await home.now(root)).metadata["reason"] == Reason.STOPPED
 
 
 async def test_a_withdrawn_message_does_not_keep_a_stop_open(tmp_path: Path):

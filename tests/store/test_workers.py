@@ -13,6 +13,7 @@ from kesoku_actors.store import (
     BeginEpoch,
     CallProcess,
     CallStarted,
+    Commit,
     DeadCall,
     GiveBack,
     RefusalReason,
@@ -63,6 +64,14 @@ async def test_c2_a_turn_goes_back_whole_and_is_handed_to_the_next_worker(tmp_pa
         assert registered.returned_began == home.time.now - 7
         assert [waiting.id for waiting in registered.waiting] == [waits.id]
         assert (registered.channel, registered.mode, registered.stops) == (ROOM, BusyMode.INTERRUPT, ())
+
+
+async def test_a_turn_that_has_ended_is_handed_to_no_worker(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, root = await home.begin()
+        await home.answer(key, root)
+        registered = await home.store.register(RegisterWorker(key=evolve(key, worker=99)))
+        assert (registered.returned, registered.returned_began) == ((), None)
 
 
 async def test_a_registration_tells_whether_there_is_a_history_to_read(tmp_path: Path):
@@ -177,6 +186,42 @@ async def test_c7_giving_back_in_order_is_no_attempt(tmp_path: Path):
         assert (await home.now(root)).status is Status.PENDING_AGENT
 
 
+async def test_c7_an_epoch_begun_in_order_is_no_attempt(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, root = await home.begin()
+        for _ in range(3):
+            await home.new_epoch(clean=True)
+            key = await home.hire(key.session_id)
+            await home.stand(key, claim=take(root, Reason.RESUMED))
+        await home.new_epoch(max_attempts=2)
+        assert (await home.now(root)).status is Status.PENDING_AGENT
+
+
+async def test_c2_what_was_claimed_is_known_after_a_restart_of_the_store(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, root = await home.begin()
+    async with living(tmp_path / "k.db", seed=1) as home:
+        await home.stand(key, root, step=step())
+    async with living(tmp_path / "k.db", seed=2) as home:
+        assert await home.new_epoch() == (key.session_id,)
+        assert (await home.now(root)).status is Status.PENDING_AGENT
+        assert is_stale(await home.commit(key, root))
+
+
+async def test_c2_a_commit_of_an_earlier_worker_sent_again_is_stale_once_the_next_has_committed(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        message = await home.say()
+        key = await home.hire(message.session_id)
+        claim = Commit(id="claim", key=key, claim=take(message))
+        first = await home.store.commit(claim)
+        elsewhere = await home.say(channel=Channel(chatbot_id="bot", channel_id="elsewhere"))
+        await home.stand(await home.hire(elsewhere.session_id), claim=take(elsewhere))
+        assert await home.store.commit(claim) == first
+        next_key = await home.hire(key.session_id)
+        await home.stand(next_key, claim=take(message, Reason.RESUMED))
+        assert is_stale(await home.store.commit(claim))
+
+
 async def test_c2_a_new_epoch_takes_back_what_the_dead_held(tmp_path: Path):
     async with living(tmp_path / "k.db") as home:
         key, root = await home.begin()
@@ -212,14 +257,17 @@ async def test_registering_again_is_answered_with_what_is_there_now(tmp_path: Pa
 async def test_c3_calls_started_in_an_earlier_life_are_named_with_their_process(tmp_path: Path):
     async with living(tmp_path / "k.db") as home:
         key, root = await home.begin()
-        started, _never = await home.call(key, root, "a", "b")
+        started, _never, over, later = await home.call(key, root, "a", "b", "c", "d")
+        await home.store.call_started(CallStarted(call_id=later))
         await home.store.call_started(CallStarted(call_id=started))
+        await home.run(over)
         await home.store.call_process(CallProcess(call_id=started, pid=7, process_start=3.5))
         assert (await home.store.begin_epoch(BeginEpoch(clean=False))).dead_calls == ()
     async with living(tmp_path / "k.db", seed=1) as home:
-        begun = await home.store.begin_epoch(BeginEpoch(clean=False))
+        begun = await home.store.begin_epoch(BeginEpoch(clean=False, channels=(ROOM,)))
         dead = DeadCall(call_id=started, session_id=key.session_id, pid=7, process_start=3.5)
-        assert begun.dead_calls == (dead,)
+        unknown = DeadCall(call_id=later, session_id=key.session_id, pid=None, process_start=None)
+        assert begun.dead_calls == (dead, unknown)
         elsewhere = Channel(chatbot_id="bot", channel_id="elsewhere")
         assert (await home.store.begin_epoch(BeginEpoch(clean=False, channels=(elsewhere,)))).dead_calls == ()
 
@@ -238,12 +286,12 @@ async def test_i6_a_worker_is_started_only_for_what_can_become_a_turn(tmp_path: 
         assert await runnable(home) == ()
         assert not await home.reader.is_runnable(session)
         waking = await home.ring()
-        assert await runnable(home) == (session,)
+        assert await runnable(home) == await home.new_epoch() == (session,)
         key = await home.hire(session)
         await home.stand(key, claim=take(waking), claim_adopts=(take(passive),))
         await home.stand(key, waking, insert=(saying("so"),), ends=(done(waking), done(passive)))
         await home.ring()
-        assert await runnable(home) == (), "the bound of self-started turns is reached"
+        assert await runnable(home) == await home.new_epoch() == (), "the bound of self-started turns is reached"
         await home.stop(session)
         assert await runnable(home) == (session,), "a covered notice has to be ended"
 
