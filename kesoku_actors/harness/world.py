@@ -28,7 +28,7 @@ from typing import Any
 
 from kesoku_actors.harness.clocks import Ids, WorldClock
 from kesoku_actors.harness.control.current import RATE, Controlled, current, fault_in, note_in
-from kesoku_actors.harness.control.lives import Lives, come_to_rest, required
+from kesoku_actors.harness.control.lives import Lives, Power, come_to_rest, required
 from kesoku_actors.harness.control.network import Network
 from kesoku_actors.harness.control.procs import Processes, Scripts, simulate_processes
 from kesoku_actors.harness.control.threads import simulate_threads
@@ -112,11 +112,10 @@ class World:
     async def life(self, program: Callable[..., Awaitable[object]], *arguments: Any, may_crash: bool = False) -> bool:
         """Run a program until it returns (true) or the world crashes (false); then the power is on again.
 
-        With `may_crash` the schedule may crash it at any step, once.
+        With `may_crash` the power may go at any step: the fault `power cut`, of which a task `power` asks.
         """
-        whole = await self._lives.live(
-            partial(program, *arguments), may_crash=self._crash_unless_fair if may_crash else None
-        )
+        power = Power(self.fault, self.crash) if may_crash else None
+        whole = await self._lives.live(partial(program, *arguments), power=power)
         if not whole and self._disk is not None:
             self._disk.power_on(self._survival)
         return whole
@@ -139,10 +138,6 @@ class World:
         """
         self.heal()
         await come_to_rest(self._run, until, within_s, within_steps)
-
-    def _crash_unless_fair(self) -> None:
-        if not self._run.is_fair:
-            self.crash()
 
     def _elapsed(self) -> float:
         if self._run.clock.diagnosis is not None:

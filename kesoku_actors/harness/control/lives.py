@@ -7,16 +7,42 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 import trio
-from attrs import define, field
+from attrs import define, field, frozen
 
 from kesoku_actors.harness.control.current import Controlled
 from kesoku_actors.harness.errors import HarnessError
 
+_STEPS: Final = 24
+_SLEEPS: Final = 16
+_RATE: Final = 0.08
+"""How often the power is asked after while a life is busy and while it sleeps, and how often it goes."""
+
 
 class NeverAtRest(AssertionError):
     """Without faults and under a fair order, the program did not come to rest."""
+
+
+@frozen
+class Power:
+    """May go at any time: a task beside a life that asks for the fault `power cut`, step by step, then less and less
+    often, so that neither a busy life nor one that sleeps is safe from it."""
+
+    fails: Callable[[str, float], bool]
+    crash: Callable[[], None]
+
+    async def watch(self) -> None:
+        """Ask, until the power goes or nothing more is to be feared."""
+        for number in range(_STEPS + _SLEEPS):
+            if number < _STEPS:
+                await trio.lowlevel.checkpoint()
+            else:
+                await trio.sleep(0.01 * 2.0 ** (number - _STEPS))
+            if self.fails("power cut", _RATE):
+                self.crash()
+                return
 
 
 @define(eq=False)
@@ -32,19 +58,18 @@ class Lives:
         for scope in self.scopes:
             scope.cancel()
 
-    async def live(self, program: Callable[[], Awaitable[object]], *, may_crash: Callable[[], None] | None) -> bool:
+    async def live(self, program: Callable[[], Awaitable[object]], *, power: Power | None) -> bool:
         """Run a program until it returns or the world crashes; return whether it returned.
 
-        What it raises because it was torn down is no finding. With `may_crash` a task `power cut` of the program's
-        calls it when the schedule lets it: at any step.
+        What it raises because it was torn down is no finding.
         """
         before = self.crashes
         with trio.CancelScope() as scope:
             self.scopes.append(scope)
             try:
                 async with trio.open_nursery() as nursery:
-                    if may_crash is not None:
-                        nursery.start_soon(_crash, may_crash, name="power cut")
+                    if power is not None:
+                        nursery.start_soon(power.watch, name="power")
                     await program()
                     nursery.cancel_scope.cancel()
             except Exception:
@@ -53,11 +78,6 @@ class Lives:
             finally:
                 self.scopes.remove(scope)
         return self.crashes == before
-
-
-async def _crash(crash: Callable[[], None]) -> None:
-    await trio.lowlevel.checkpoint()
-    crash()
 
 
 async def come_to_rest(run: Controlled, until: Callable[[], bool] | None, within_s: float, within_steps: int) -> None:
