@@ -33,10 +33,11 @@ ROWS = {
     "plugins": 7,
     "service": 7,
     "app": 8,
+    "harness": 8,
     "cli": 9,
     "__main__": 10,
 }
-"""Row of every part; a part imports from lower rows and from itself. The harness stands outside."""
+"""Row of every part; a part imports from lower rows and from itself. The harness imports nothing of ours."""
 
 NEVER_MEET = ("adapters",)
 """Parts whose sub-packages do not know each other."""
@@ -53,7 +54,7 @@ def part(module: str) -> str:
 
 
 def test_every_part_has_a_row():
-    assert {part(module.name) for module in modules()} - {"harness"} <= set(ROWS)
+    assert {part(module.name) for module in modules()} <= set(ROWS)
 
 
 def test_a_module_imports_only_from_lower_rows_or_its_own_part():

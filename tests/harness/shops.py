@@ -17,7 +17,7 @@ async def sold_twice() -> None:
 
     async def buy(who: str) -> None:
         if stock["pear"] > 0:
-            await trio.sleep(0)  # the bank
+            await trio.lowlevel.checkpoint()  # the bank
             stock["pear"] -= 1
             sold.append(who)
 
@@ -35,7 +35,7 @@ async def sold_once() -> None:
     async def buy(who: str) -> None:
         async with lock:
             if stock["pear"] > 0:
-                await trio.sleep(0)
+                await trio.lowlevel.checkpoint()
                 stock["pear"] -= 1
                 sold.append(who)
 
@@ -46,13 +46,13 @@ async def sold_once() -> None:
 
 
 @explore(runs=400, examples=15)
-async def sums(amounts=st.lists(st.integers(1, 100), max_size=5)) -> None:  # type: ignore[no-untyped-def]
+async def sums(amounts=st.lists(st.integers(1, 100), max_size=5)) -> None:  # noqa: B008
     total = 0
 
     async def add(amount: int) -> None:
         nonlocal total
         seen = total
-        await trio.sleep(0)
+        await trio.lowlevel.checkpoint()
         total = seen + amount
 
     async with trio.open_nursery() as nursery:
@@ -79,7 +79,7 @@ async def through_anyio() -> None:
 @explore(runs=60)
 async def leaks() -> None:
     _LEFT_OVER.append(1)
-    await trio.sleep(0)
+    await trio.lowlevel.checkpoint()
     assert len(_LEFT_OVER) < 9, "something is left over"
 
 
@@ -89,7 +89,7 @@ async def crossed() -> None:
 
     async def both(one: trio.Lock, other: trio.Lock) -> None:
         async with one, other:
-            await trio.sleep(0)
+            await trio.lowlevel.checkpoint()
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(both, first, second)

@@ -139,7 +139,7 @@ class Tags(HTMLParser):
 def test_nothing_of_a_program_becomes_markup_or_moves_a_terminal() -> None:
     async def main() -> None:
         async def evil() -> None:
-            await trio.sleep(0)
+            await trio.lowlevel.checkpoint()
             raise ValueError("<script>alert(1)</script>\x1b[2J\u202e--> ];")
 
         async with trio.open_nursery() as nursery:
@@ -192,7 +192,7 @@ def test_footprints_change_no_run_and_leave_trio_as_it_was(bug: str) -> None:
 def test_two_runs_are_of_one_class_when_every_thing_was_used_in_the_same_order() -> None:
     async def main(*, both: bool) -> None:
         async def use(name: str) -> None:
-            await trio.sleep(0)
+            await trio.lowlevel.checkpoint()
             shared(name if both else "one")
 
         async with trio.open_nursery() as nursery:

@@ -84,7 +84,7 @@ def test_a_failure_is_seen_again_in_a_fresh_process_before_it_is_told() -> None:
 
 
 def test_a_decorated_test_raises_the_report_or_returns() -> None:
-    with pytest.raises(ProgramFails, match="FAILS shops.py:sold_twice: AssertionError: sold twice") as raised:
+    with pytest.raises(ProgramFails, match=r"FAILS shops\.py:sold_twice: AssertionError: sold twice") as raised:
         shops.sold_twice()
     assert raised.value.verdict.outcome is Outcome.FAILS
     shops.sold_once()
@@ -177,7 +177,7 @@ def test_the_decorator_gives_a_world_and_fixtures() -> None:
     async def test(world: object, fixture: int, *, kept: int = 7) -> None:
         assert world is worlds[-1]
         assert (fixture, kept) == (3, 7)
-        await trio.sleep(0)
+        await trio.lowlevel.checkpoint()
 
     test(fixture=3)
     assert len(worlds) >= 5
@@ -187,7 +187,8 @@ def test_the_plugin_has_one_line_that_replays(tmp_path) -> None:  # type: ignore
     tests = tmp_path / "test_it.py"
     tests.write_text(
         "import trio\nfrom kesoku_actors.harness import explore\n\n"
-        "@explore(runs=50)\nasync def test_fails(number):\n    await trio.sleep(0)\n    assert number == 4, 'not four'\n"
+        "@explore(runs=50)\nasync def test_fails(number):\n    await trio.sleep(0)\n"
+        "    assert number == 4, 'not four'\n"
         "\n@explore(runs=50)\nasync def test_holds():\n    await trio.sleep(0)\n"
         "\nimport pytest\n\n@pytest.fixture\ndef number():\n    return 3\n"
     )
