@@ -110,7 +110,9 @@ class Diagnosis:
     def _run(self, strategy: Strategy, number: int = 0, *, trace: bool = False, may_tick: bool = True) -> Run:
         strategy.begin(_info(number))
         may = may_tick and self.plan.may_tick
-        return execute(self.program, strategy, limits=self.plan.limits, may_tick=may, trace=trace)
+        return execute(
+            self.program, strategy, limits=self.plan.limits, may_tick=may, trace=trace, allow=self.plan.allow
+        )
 
     def _is_it(self, run: Run) -> bool:
         return run.error is not None and failure_of(run.error) == self.failure

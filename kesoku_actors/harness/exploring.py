@@ -71,6 +71,8 @@ def verdict_of(
     unknown = so_far.escaped or so_far.reason
     if so_far.unended and not unknown:
         unknown = f"{so_far.unended:,} of {so_far.schedules:,} runs did not end within their steps"
+    if (never := so_far.faults.never_fired) and not unknown:
+        unknown = f"the fault `{never[0]}` never happened, so nothing is known of it"
     if not so_far.schedules and not unknown:
         unknown = "nothing was run"
     certificate = so_far.certificate
@@ -93,7 +95,7 @@ def _changed(exploration: Exploration, inputs: Mapping[str, Any], so_far: Search
     replay, plan = Replay(so_far.first), exploration.plan
     replay.begin(RunInfo(number=0, rng=plan.rng(0), length=100))
     try:
-        run = execute(exploration.program(inputs), replay, limits=plan.limits, may_tick=plan.may_tick)
+        run = execute(exploration.program(inputs), replay, limits=plan.limits, may_tick=plan.may_tick, allow=plan.allow)
     except Divergence as error:
         return f"the first schedule is another run after {so_far.schedules:,} more: {error}"
     if run.error is not None:

@@ -22,6 +22,7 @@ from typing import Any, overload
 
 from attrs import evolve, field, frozen
 
+from kesoku_actors.harness.allow import Allow
 from kesoku_actors.harness.campaign import Campaign
 from kesoku_actors.harness.control import Limits
 from kesoku_actors.harness.diagnosis import Nondeterminism
@@ -102,6 +103,7 @@ def explore(
     examples: int = ...,
     limits: Limits | None = ...,
     may_tick: bool = ...,
+    allow: Allow | None = ...,
 ) -> Verdict: ...
 @overload
 def explore(
@@ -117,6 +119,7 @@ def explore(
     examples: int = ...,
     limits: Limits | None = ...,
     may_tick: bool = ...,
+    allow: Allow | None = ...,
 ) -> Callable[[Test], Callable[..., None]]: ...
 def explore(
     program: Test | None = None,
@@ -131,13 +134,14 @@ def explore(
     examples: int = 25,
     limits: Limits | None = None,
     may_tick: bool = True,
+    allow: Allow | None = None,
 ) -> Verdict | Callable[[Test], Callable[..., None]]:
     """Explore a program and return the verdict; without a program, return a decorator for tests.
 
     `runs` schedules are run, or fewer when `seconds` of CPU time end first: then the verdict is inconclusive. `certify`
     adds every schedule with at most so many holds and ticks. `world` makes the world of a run, `examples` is how many
     inputs Hypothesis draws, among which the runs are divided;
-    with `may_tick=False` time passes only when nothing can run.
+    with `may_tick=False` time passes only when nothing can run. `allow` opens ways out of the simulated world.
     """
     bound = certify.bound if isinstance(certify, HoldBound) else certify or 0
     plan = Plan(
@@ -148,6 +152,7 @@ def explore(
         certify=bound,
         limits=limits or Limits(),
         may_tick=may_tick,
+        allow=allow or Allow(),
     )
     options = _Options(plan=plan, world=world, examples=examples)
     if program is not None:

@@ -78,7 +78,15 @@ def see(program: Program, strategy: Strategy, plan: Plan, info: RunInfo) -> Seen
     with footprints(detail=True) as watch:
         notes = _Notes(watch)
         with watching_lines(Accesses(notes.note, notes.note_raised)):
-            run = execute(program, strategy, limits=plan.limits, may_tick=plan.may_tick, trace=True, observe=watch)
+            run = execute(
+                program,
+                strategy,
+                limits=plan.limits,
+                may_tick=plan.may_tick,
+                trace=True,
+                observe=watch,
+                allow=plan.allow,
+            )
     raised = None
     if run.error is not None:
         ends = [leaf for leaf in leaves(run.error) if not isinstance(leaf, RunEnded)]

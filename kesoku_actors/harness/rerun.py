@@ -42,7 +42,7 @@ def play(exploration: Exploration, token: Token, *, is_stale: bool, trace: bool 
     strategy.begin(RunInfo(number=0, rng=random.Random(0), length=100))
     program = exploration.program(token.inputs or {})
     plan = exploration.plan
-    return execute(program, strategy, limits=plan.limits, may_tick=plan.may_tick, trace=trace)
+    return execute(program, strategy, limits=plan.limits, may_tick=plan.may_tick, trace=trace, allow=plan.allow)
 
 
 def fails_elsewhere(exploration: Exploration, text: str) -> str | None:

@@ -14,10 +14,12 @@ from typing import Final
 
 from attrs import define, field, frozen
 
+from kesoku_actors.harness.allow import Allow
 from kesoku_actors.harness.control import Limits, Program, Run, execute
 from kesoku_actors.harness.control.footprints import Watch
 from kesoku_actors.harness.errors import HarnessError, StepLimit
 from kesoku_actors.harness.failures import failure_of, leaves
+from kesoku_actors.harness.faults import Tally
 from kesoku_actors.harness.hold import Form, Holding
 from kesoku_actors.harness.portfolio import Portfolio, is_exhausted, strategy_named
 from kesoku_actors.harness.schedule import Schedule
@@ -45,6 +47,8 @@ class Plan:
     """Play every schedule with at most so many holds and ticks."""
     limits: Limits = field(factory=Limits)
     may_tick: bool = True
+    allow: Allow = field(factory=Allow)
+    """What the program may reach of the real world."""
     shard: tuple[int, int] = (0, 1)
     """Which share of the work, of how many: a share runs every so-many-th run."""
     runs_before: int = 0
@@ -88,6 +92,7 @@ class Searched:
     """Why more is not known."""
     unended: int = 0
     """Runs that came to their step limit."""
+    faults: Tally = field(factory=Tally)
     escaped: str = ""
     """How the program reached outside of the simulated world."""
     runs: int = 0
@@ -106,6 +111,8 @@ class Searched:
         self.runs += other.runs
         self.holds += other.holds
         self.unended += other.unended
+        self.faults.asked += other.faults.asked
+        self.faults.fired += other.faults.fired
         self.escaped = self.escaped or other.escaped
         self.reason = self.reason or other.reason
         self.found = self.found or other.found
@@ -129,7 +136,7 @@ def runner_of(program: Program, plan: Plan, watch: Watch | None) -> Runner:
     """Return what runs a program under this plan's limits."""
 
     def run(strategy: Strategy) -> Run:
-        return execute(program, strategy, limits=plan.limits, may_tick=plan.may_tick, observe=watch)
+        return execute(program, strategy, limits=plan.limits, may_tick=plan.may_tick, observe=watch, allow=plan.allow)
 
     return run
 
@@ -180,6 +187,7 @@ def _keep(so_far: Searched, run: Run, watch: Watch, strategy: Strategy) -> None:
     so_far.schedules += 1
     so_far.steps += run.steps
     so_far.classes.add(watch.happened_before())
+    so_far.faults.add(run.asked, run.fired)
     if so_far.first is None:
         so_far.first = run.schedule
     if run.error is None:

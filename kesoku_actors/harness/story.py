@@ -271,6 +271,8 @@ def _goes_on(observed: Observed, at: int) -> str:
     step = observed.steps[at]
     if step.lane is None:
         return "time passes"
+    if not step.lane.is_program:
+        return "the program has ended"
     where = "begins" if step.site is None else f"goes on from {step.site}: {source_of(step.site)}"
     return f"`{step.lane.label}` {where}"
 

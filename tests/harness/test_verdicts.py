@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 
 import pytest
 import trio
 
 from kesoku_actors.harness import Hold, Inconclusive, Limits, Outcome, ProgramFails, explore
+from kesoku_actors.harness.allow import Allow
 from kesoku_actors.harness.control import execute
 from kesoku_actors.harness.control.footprints import footprints
 from kesoku_actors.harness.exploration import exploration_of
@@ -22,6 +24,7 @@ from kesoku_actors.harness.schedule import BadToken
 from kesoku_actors.harness.search import Plan, search
 from kesoku_actors.harness.strategy import RunInfo
 from kesoku_actors.harness.token import Token, token_of
+from kesoku_actors.harness.world import World
 
 from ..contracts.source import ROOT
 from . import shops
@@ -201,3 +204,32 @@ def test_the_plugin_has_one_line_that_replays(tmp_path) -> None:  # type: ignore
     for option, said in ((f"--harness-replay={token}", "not four"), ("--harness-runs=3", "not four")):
         again = subprocess.run([*command, option], cwd=tmp_path, env=environment, capture_output=True, text=True)
         assert said in again.stdout
+
+
+def test_faults_are_found_named_and_missed_when_they_never_happen() -> None:
+    @explore(runs=300)
+    async def test(world: World) -> None:
+        await pause()
+        assert not world.fault("cut"), "a cut"
+
+    with pytest.raises(ProgramFails, match="let the fault `cut` happen the 1st time it may"):
+        test()
+
+    @explore(runs=5)
+    async def never(world: World) -> None:
+        await pause()
+        world.fault("cut", rate=0)
+
+    with pytest.raises(Inconclusive, match="the fault `cut` never happened"):
+        never()
+
+
+def test_what_reaches_out_is_no_verdict_unless_it_is_allowed() -> None:
+    async def main() -> None:
+        time.monotonic()
+        await pause()
+
+    verdict = explore(main, runs=5)
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert "test_verdicts.py" in verdict.reason
+    assert explore(main, runs=5, allow=Allow(clock=True)).outcome is Outcome.HOLDS

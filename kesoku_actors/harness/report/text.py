@@ -92,7 +92,7 @@ def _lines(found: Counterexample, ink: Ink) -> Iterator[str]:
 
 def _failed(story: Story, ink: Ink) -> Iterator[str]:
     if story.message and story.raised_by:
-        yield f"  {printable(story.message)}"
+        yield from (f"  {printable(line)}" for line in story.message.splitlines())
     if story.raised_by:
         yield f"  raised in task `{story.raised_by}` at {story.raised_at}: {printable(story.raised_source)}"
     if story.blocked:
@@ -175,5 +175,6 @@ def _passing(story: Story, ink: Ink) -> Iterator[str]:
     yield f"  They part at step {parting.step}."
     yield f"    here:  {printable(parting.failing)}"
     yield f"    there: {printable(parting.passing)}"
-    yield f"  {ink.green}What happens there{ink.off}"
+    if passing.doings:
+        yield f"  {ink.green}What happens there{ink.off}"
     yield from _run(passing, ink)
