@@ -290,6 +290,17 @@ async def test_output_is_read_in_parts_that_join_between_characters(shell, tmp_p
         assert "".join(parts).replace("\n", "") == whole.replace("\n", "")
 
 
+async def test_a_job_that_said_much_at_once_keeps_all_of_it_in_one_file(shell, tmp_path):
+    os.mkfifo(tmp_path / "go")
+    async with shell(deadline_s=0.05, output_chars=100) as made:
+        made.start(run(A, command="seq 1 5000; cat go"))
+        await made.heard(Settled, A)
+        await trio.Path(tmp_path / "go").write_text("end\n")
+        await made.journal.end_of(A)
+    assert f"output/{A}.txt" in made.journal.over[A][2]
+    assert (tmp_path / "output" / f"{A}.txt").read_text().split() == [*map(str, range(1, 5001)), "end"]
+
+
 async def test_a_shell_without_jobs_brings_no_tools_for_them(shell):
     registry = ToolRegistry()
     registry.add(look, owner="tests")

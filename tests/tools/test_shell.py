@@ -198,14 +198,47 @@ async def test_what_left_everything_and_lives_on_is_named_and_belongs_to_its_own
     assert made.outcome(B).metadata["survivors"] == []
 
 
-async def test_the_mark_changes_nothing_that_a_command_sees(shell):
+async def test_the_mark_changes_nothing_that_a_command_does(shell):
     async with shell() as made:
-        made.start(run(A, command="echo $0 $#; ulimit -n; ps -o args= -p $$; nope"))
+        made.start(run(A, command="echo $? $0 $#; ulimit -n; ps -o comm= -p $$; nope\nnope"))
         await made.heard(Settled, A)
-    lines = made.outcome(A).content.splitlines()
-    assert lines[:2] == ["/bin/sh 0", str(resource.getrlimit(resource.RLIMIT_NOFILE)[0])]
-    assert lines[2].startswith("/bin/sh -c echo $0")
-    assert lines[3] == "/bin/sh: 1: nope: not found"
+    files = str(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    assert made.outcome(A).content.splitlines()[:-1] == [
+        "0 /bin/sh 0",
+        files,
+        "sh",
+        "/bin/sh: 1: nope: not found",
+        "/bin/sh: 2: nope: not found",
+    ]
+
+
+@pytest.mark.parametrize("command", ["# nothing", "\n# nothing\n", ":"])
+async def test_a_command_that_does_nothing_succeeds(shell, command):
+    async with shell() as made:
+        made.start(run(A, command=command))
+        await made.heard(Settled, A)
+    assert (made.outcome(A).outcome, made.outcome(A).metadata["exit_status"]) == (Outcome.OK, 0)
+
+
+async def test_what_a_command_has_said_is_in_its_file_while_it_goes_on(shell, tmp_path):
+    file = tmp_path / "output" / f"{A}.txt"
+    async with shell() as made:
+        # It ends only when its first line has come to the file.
+        made.start(run(A, command=f"echo first; until grep -q first {file}; do sleep 0.01; done 2>/dev/null; echo"))
+        with trio.fail_after(60):
+            await made.heard(Settled, A)
+    assert file.read_text() == "first\n\n"
+
+
+@pytest.mark.parametrize("size", [0, 5, 70_000, 700_000])
+async def test_all_that_is_said_is_kept_in_order_however_much(shell, tmp_path, size):
+    async with shell() as made:
+        made.start(run(A, command=f"seq -w 1 {size // 7 + 1}; printf end"))
+        await made.heard(Settled, A)
+    numbers = size // 7 + 1
+    width = len(str(numbers))
+    said = "".join(f"{number:0{width}}\n" for number in range(1, numbers + 1))
+    assert (tmp_path / "output" / f"{A}.txt").read_text() == f"{said}end"
 
 
 async def test_the_program_s_end_leaves_no_child(shell):

@@ -4,12 +4,14 @@
 * The call is over when the command's own process is: a child left in the background holds nothing, and is named.
 * Cancelled, it ends whole before the cancellation goes on: TERM to its group and to whoever left it, a grace, KILL.
   What even that does not end (another user's, or stuck in the kernel) is named, and waited for no longer.
-* Reading keeps the head and the tail of the output in memory, which stays flat, and hands all of it to a file.
+* Reading keeps the head and the tail of the output in memory, which stays flat, and hands all of it to a file: at the
+  end, and before that whenever `_HELD_BYTES` have come or the first of them waits for `_HELD_S`.
 """
 
 from __future__ import annotations
 
 import errno
+import math
 import os
 import signal
 import subprocess
@@ -18,16 +20,19 @@ from pathlib import Path
 from typing import Final
 
 import trio
-from attrs import define, evolve, frozen
+from attrs import define, evolve, field, frozen
 
 from kesoku_actors.tools.output import Capture
 from kesoku_actors.tools.shell import process_table
 from kesoku_actors.tools.shell.ending import END_GRACE_S, end_all, living, send
 from kesoku_actors.tools.shell.process_table import Family, Process
-from kesoku_actors.tools.spool import Spool
+from kesoku_actors.tools.spool import FOLDER, Spool
 
 _CHUNK: Final = 64 * 1024
 _DRAIN_CHUNKS: Final = 64
+_HELD_BYTES: Final = 256 * 1024
+_HELD_S: Final = 0.1
+"""Shorter than a person notices, and longer than most commands take: they go to a thread for their file once."""
 _LOOKS_S: Final = (0.005, 0.02, 0.05)
 """Pauses before looking again whether something lives on: a sandbox takes its processes along, but not at once."""
 
@@ -51,8 +56,15 @@ class Record:
     output: Capture
     spool: Spool
     """Takes all of the output."""
+    held: bytearray = field(factory=bytearray)
+    """Of the output, what is not in the file yet."""
     living: tuple[Process, ...] = ()
     """Processes of its own that live on behind its end."""
+
+    @property
+    def output_file(self) -> str | None:
+        """The file of the output, also where it is only about to be made: nobody else may make it meanwhile."""
+        return self.spool.path or (f"{FOLDER}/{self.spool.name}" if self.held else None)
 
 
 @frozen(kw_only=True)
@@ -108,9 +120,10 @@ async def run(command: Command, record: Record, announce: Announce, spawn: Spawn
             else:
                 is_young = trio.current_time() - began < process_table.YOUNG_S
                 record.living = await _staying(evolve(family, is_young=is_young))
-            rest = _drain(output, record.output)
+            record.held += _drain(output, record.output)
             await output.aclose()
-            await trio.to_thread.run_sync(_finish, record.spool, rest)
+            await trio.to_thread.run_sync(_finish, record.spool, bytes(record.held))
+            record.held.clear()
     status = process.returncode
     assert status is not None
     return Ended(exit_status=status if status >= 0 else None, signal=-status if status < 0 else None)
@@ -143,12 +156,21 @@ async def _end(process: trio.Process, family: Family, grace_s: float) -> tuple[P
 
 
 async def _read(output: trio.abc.ReceiveStream, record: Record, scope: trio.CancelScope) -> None:
+    """Read to the end, or until `scope` is cancelled; what is held then is handed to the file by the caller."""
+    due = math.inf
     with scope:
-        while data := await output.receive_some(_CHUNK):
-            data = bytes(data)
-            record.output.feed(data)
-            with trio.CancelScope(shield=True):  # what was taken out of the pipe stands nowhere else
-                await trio.to_thread.run_sync(record.spool.feed, data)
+        while True:
+            with trio.CancelScope(deadline=due) as waiting:
+                if not (data := bytes(await output.receive_some(_CHUNK))):
+                    return
+                record.output.feed(data)
+                due = due if record.held else trio.current_time() + _HELD_S
+                record.held += data
+            if waiting.cancelled_caught or len(record.held) >= _HELD_BYTES:
+                due = math.inf
+                with trio.CancelScope(shield=True):  # what was taken out of the pipe stands nowhere else
+                    await trio.to_thread.run_sync(record.spool.feed, bytes(record.held))
+                record.held.clear()
 
 
 def _drain(output: trio.abc.ReceiveStream, capture: Capture) -> bytes:

@@ -136,7 +136,7 @@ def _told(ended: process.Ended, record: process.Record, seconds: float) -> ToolO
         outcome=Outcome.OK if ended.exit_status == 0 else Outcome.ERROR,
         content=_with_notes(record, f"{how}, {seconds:.1f} s"),
         metadata={"exit_status": ended.exit_status, "signal": ended.signal, **_metadata(record)},
-        output_file=record.spool.path,
+        output_file=record.output_file,
     )
 
 
@@ -146,7 +146,7 @@ def _so_far(record: process.Record) -> ToolOutcome:
         outcome=Outcome.INTERRUPTED,
         content=_with_notes(record),
         metadata=_metadata(record),
-        output_file=record.spool.path,
+        output_file=record.output_file,
     )
 
 
