@@ -271,7 +271,6 @@ class Transaction:
             self.execute("INSERT INTO removed VALUES (?, ?, ?)", (rev, message_id, session.id))
             if self.memory.may_be_stopped(session.id):
                 self.execute(_ENDED, ("gone", message_id))
-            self.changes.messages.pop(message_id, None)
             self._known.pop(message_id, None)
             session.people_waiting = None
             self.changes.removed.append((message_id, session.id, rev))

@@ -81,6 +81,8 @@ async def test_t7_a_denied_call_is_settled_and_says_who_denied_it(tmp_path: Path
         answer = await home.store.answer_approval(AnswerApproval(call_id=call, approved=False, by="Ada"))
         assert (answer.accepted, answer.state) == (True, CallState.SETTLED)
         assert home.published().approvals == ((call, key.session_id, CallState.SETTLED),)
+        standing = await home.store.call_waiting(CallWaiting(call_id=call, expires=3_000.0))
+        assert standing == Standing(state=CallState.SETTLED, expires=2_000.0, outcome=Outcome.ERROR)
         (result,) = (await home.stand(key, root, results=ResultMode.PUBLISH)).rows
         assert (result.metadata["outcome"], result.metadata["reason"]) == (Outcome.ERROR, "denied")
         assert "Ada" in result.content

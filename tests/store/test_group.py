@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import get_args
+from typing import TypeVar, get_args
 
 import apsw
 import pytest
@@ -21,6 +21,7 @@ from kesoku_actors.store import (
     Inline,
     Publication,
     RequestStop,
+    ResultMode,
     StoreBusy,
     StoreDamaged,
     Threaded,
@@ -28,8 +29,9 @@ from kesoku_actors.store import (
 from kesoku_actors.store.access import Access
 from kesoku_actors.store.engine import HANDLERS
 from tests.store.disks import Disk, failing_disk
-from tests.store.home import Home, living
+from tests.store.home import Home, done, living, take
 
+T = TypeVar("T")
 BOTH = pytest.mark.parametrize("durability", list(Durability))
 
 
@@ -122,6 +124,27 @@ async def test_c1_a_message_is_accepted_after_the_commit_and_not_before(tmp_path
         assert (await home.reader.changes(0, 10)).changed == ()
         gate.open.set()
     assert len(answered) == 1
+
+
+async def test_the_points_of_a_group_name_the_kind_of_command_and_what_a_commit_carries(tmp_path: Path):
+    passed: list[str] = []
+    async with living(tmp_path / "k.db", probe=passed.append) as home:
+
+        async def kind_of(ask: Awaitable[T]) -> tuple[str, T]:
+            passed.clear()
+            reply = await ask
+            _, kind = passed[1].split("/")
+            points = ("store.before_commit", "store.after_commit")
+            assert passed == [name for point in points for name in (point, f"{point}/{kind}")]
+            return kind, reply
+
+        kind, root = await kind_of(home.say())
+        assert kind == "Post"
+        key = await home.hire(root.session_id)
+        assert (await kind_of(home.stand(key, claim=take(root))))[0] == "Commit(claim)"
+        assert (await kind_of(home.call(key, root, "look")))[0] == "Commit(step insert)"
+        kind, _ = await kind_of(home.stand(key, root, results=ResultMode.SETTLE, ends=(done(root),)))
+        assert kind == "Commit(results ends)"
 
 
 async def test_an_asker_that_left_does_not_undo_what_was_begun(tmp_path: Path):

@@ -6,7 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from kesoku_actors.protocol import JobBegun, JobEnding, JobState, Message, Outcome, Reason, Role, Stop, TooManyJobs
+from kesoku_actors.protocol import (
+    Channel,
+    JobBegun,
+    JobEnding,
+    JobState,
+    Message,
+    Outcome,
+    Reason,
+    Role,
+    Stop,
+    TooManyJobs,
+)
 from kesoku_actors.store import (
     BeginEpoch,
     BeginJob,
@@ -21,7 +32,7 @@ from kesoku_actors.store import (
     WipeSession,
     WorkerKey,
 )
-from tests.store.home import Home, cut, living, take
+from tests.store.home import ROOM, Home, cut, living, take
 
 
 def job(call: str, **parts: object) -> BeginJob:
@@ -67,6 +78,8 @@ async def test_the_notice_follows_the_result_and_wakes(tmp_path: Path):
         home.time.now += 60
         assert await home.store.end_job(over(call))
         assert await notices(home, key.session_id) == [("job1 has ended", True)]
+        (told,) = home.published().changed
+        assert told.metadata == {"notice": "job", "job": "job1", "ending": "exited", "wakes": True}
         (found,) = await home.reader.jobs(key.session_id)
         assert (found.state, found.ended, found.ending) == (JobState.TOLD, 1_060.0, JobEnding.EXITED)
 
@@ -137,16 +150,23 @@ async def test_only_an_end_that_nobody_asked_for_wakes(tmp_path: Path, ending: J
 
 async def test_jobs_of_a_dead_process_are_told_to_the_next_and_those_of_a_living_one_are_not(tmp_path: Path):
     async with living(tmp_path / "k.db") as home:
-        key, root, (call,) = await at_work(home, "shell")
-        await home.store.begin_job(job(call))
+        key, root, calls = await at_work(home, "shell", "shell")
+        for call in calls:
+            await home.store.begin_job(job(call))
         await home.stand(key, root, results=ResultMode.PUBLISH)
         assert (await home.store.begin_epoch(BeginEpoch(clean=False))).dead_jobs == ()
     async with living(tmp_path / "k.db", seed=1) as home:
-        (dead,) = (await home.store.begin_epoch(BeginEpoch(clean=False))).dead_jobs
-        assert (dead.call_id, dead.pid, dead.process_start, dead.job) == (call, 77, 5.0, "job1")
-        assert await home.store.end_job(over(call, JobEnding.LOST))
+        elsewhere = Channel(chatbot_id=ROOM.chatbot_id, channel_id="elsewhere")
+        assert (await home.store.begin_epoch(BeginEpoch(clean=False, channels=(elsewhere,)))).dead_jobs == ()
+        found = (await home.store.begin_epoch(BeginEpoch(clean=False, channels=(ROOM,)))).dead_jobs
+        assert [(dead.call_id, dead.pid, dead.process_start, dead.job) for dead in found] == [
+            (calls[0], 77, 5.0, "job1"),
+            (calls[1], 77, 5.0, "job2"),
+        ]
+        for call in calls:
+            assert await home.store.end_job(over(call, JobEnding.LOST))
         assert (await home.store.begin_epoch(BeginEpoch(clean=False))).dead_jobs == ()
-        assert len(await notices(home, key.session_id)) == 1
+        assert len(await notices(home, key.session_id)) == 2
 
 
 async def test_a_cleared_session_is_told_nothing_and_forgets_its_jobs(tmp_path: Path):
