@@ -24,11 +24,12 @@ from kesoku_actors.harness.allow import Allow
 from kesoku_actors.harness.control import Limits, canary, check_trio, control
 from kesoku_actors.harness.errors import Escape, Livelock, RunEnded, StepLimit, Stuck, UnsupportedTrio
 from kesoku_actors.harness.failures import leaves
+from kesoku_actors.harness.replay import Replay
 from kesoku_actors.harness.strategies import PCT, Random, Strict
 from kesoku_actors.harness.strategy import Strategy
 
 from .programs import Program, pause
-from .test_control import run
+from .test_control import run, told
 
 HERE = Path(__file__).name
 
@@ -303,6 +304,14 @@ def test_a_program_that_goes_round_for_ever_is_told_with_its_cycle(main: Program
     assert isinstance(error, Livelock)
     assert any(re.search(r"` at (test_traps|programs)\.py:\d+ in ", place) for place in error.cycle)
     assert all(".py:" in place or place.endswith(("pass", "more")) for place in error.cycle)
+
+
+@pytest.mark.parametrize("main", ROUNDS)
+@pytest.mark.parametrize("strategy", [Random, Strict])
+def test_it_is_told_long_before_the_step_limit_and_a_replay_tells_the_same(main: Program, strategy: Any) -> None:
+    first = run(main, strategy(), trace=True)
+    assert first.steps < 2_000
+    assert told(run(main, Replay(first.schedule), trace=True)) == told(first)
 
 
 def polls_until(turns: int, *, how: str) -> Program:

@@ -25,7 +25,7 @@ from trio._core import _run
 from kesoku_actors.harness.allow import Allow
 from kesoku_actors.harness.control.canary import TRIED, broken_promise
 from kesoku_actors.harness.control.current import Events
-from kesoku_actors.harness.control.livelock import Diagnosis
+from kesoku_actors.harness.control.livelock import Suspicion
 from kesoku_actors.harness.control.standins import VirtualClock, without_the_system
 from kesoku_actors.harness.control.traps import trapped
 from kesoku_actors.harness.control.watchdog import watched
@@ -132,6 +132,7 @@ class _Control(trio.abc.Instrument):
     """What the current step touched so far; filled by whoever instruments."""
     runner: Any = None
     clock: VirtualClock = field(init=False)
+    suspicion: Suspicion = field(init=False)
     steps: int = 0
     lanes: list[Lane] = field(factory=list)
     trace: list[Step] = field(factory=list)
@@ -156,6 +157,7 @@ class _Control(trio.abc.Instrument):
 
     def __attrs_post_init__(self) -> None:
         self.clock = VirtualClock(self)
+        self.suspicion = Suspicion(self.limits.steps)
         self._learns = self.strategy if isinstance(self.strategy, Learns) else None
         self._sees_all = bool(getattr(self.strategy, "sees_all", False))
 
@@ -207,7 +209,7 @@ class _Control(trio.abc.Instrument):
             self.last = None
             return None
         lane = ready[index]
-        self._keep(lane, [lane] if self.is_fair else ready)
+        self._keep(lane, [lane] if self.is_fair or self.suspicion.is_fair else ready)
         if self._ending is not None:
             self._throw_into(lane, self._ending)
         lane.steps += 1
@@ -221,12 +223,13 @@ class _Control(trio.abc.Instrument):
             if self.steps >= self._last_step:
                 raise self._ending  # the program goes on whatever is thrown into it
             return 0
-        if self.steps >= self.limits.steps:
-            diagnosis = self.clock.diagnosis = self.clock.diagnosis or Diagnosis(self.limits.steps)
-            if (ending := diagnosis.look(self.lanes, ready, self.clock.now, len(self.events.notes))) is not None:
+        suspicion = self.suspicion
+        if self.steps >= suspicion.at:
+            ending = suspicion.look(self.steps, self.lanes, ready, self.clock, len(self.events.notes))
+            if ending is not None:
                 self._end(ending)
-            return 0
-        if self.is_fair:
+                return 0
+        if self.is_fair or suspicion.is_fair:
             return 0
         ways = count + may_tick
         if ways == 1 and not self._sees_all:

@@ -1,16 +1,17 @@
 """Why a program did not end before its step limit: does it go round for ever, or does it only take long?
 
-Behind the limit the program goes on for some steps under a fair order, without early time. When a state comes again
-that it has been in (`state.py`), it will come again for ever: a `Livelock`, and the steps between are its cycle. When
-only the places come again and some value is another one each time, or time passes and the program asked how late it is,
-nobody can tell: the `StepLimit` says so and names the steps all the same.
+Now and then in a long run, and behind the limit, the program is looked at for some steps. When it seems to go round,
+and behind the limit always, it goes on under a fair order for a while, without early time. When a state comes again
+there that it has been in (`state.py`), it will come again for ever: a `Livelock`, and the steps between are its cycle.
+When only the places come again and some value is another one each time, or time passes and the program asked how late
+it is, nobody can tell: the `StepLimit` says so and names the steps all the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from attrs import define, field
 
@@ -24,6 +25,18 @@ LONGEST: Final = 1_500
 _COMPARED: Final = 200
 """So many states are compared at most; each takes about a millisecond."""
 _SHOWN: Final = 12
+_FIRST_WINDOW: Final = 400
+_WINDOW: Final = 64
+_PROBATION: Final = 130
+"""Steps behind which a run is first looked at, steps that are looked at, and steps under a fair order after that."""
+
+
+class Asked(Protocol):
+    """The clock."""
+
+    now: float
+    diagnosis: Diagnosis | None
+    """Told when the program asks for the time."""
 
 
 @define(eq=False)
@@ -31,6 +44,7 @@ class Diagnosis:
     """The steps behind the limit. Brent's way: one moment is kept, another one after twice as many steps each time."""
 
     limit: int
+    longest: int = LONGEST
     asked: int = 0
     """How often the program asked what time it is."""
     steps: int = 0
@@ -54,7 +68,7 @@ class Diagnosis:
             if is_proof and state_of(lanes, ready, now).same(self._kept):
                 return Livelock(_short(cycle))
             self._repeated = self._repeated or tuple(cycle)
-        if self.steps >= LONGEST:
+        if self.steps >= self.longest:
             return StepLimit(self._told())
         if self.steps >= self._next or self._kept is None:
             self._kept, self._places, self._at = state_of(lanes, ready, now), places, now
@@ -71,6 +85,45 @@ class Diagnosis:
         return f"{told}; the same steps come again and again, with other values or at another time: " + " -> ".join(
             _short(self._repeated)
         )
+
+
+@define(eq=False)
+class Suspicion:
+    """Whether a run goes round: looked at in windows, each behind twice as many steps as the one before."""
+
+    limit: int
+    at: int = _FIRST_WINDOW
+    """At which step to look next."""
+    is_fair: bool = False
+    """Whether the strategy is set aside, to see if the program goes round without it, too."""
+    _window: int = _FIRST_WINDOW
+    _watched: Diagnosis | None = None
+
+    def __attrs_post_init__(self) -> None:
+        self.at = min(self.at, self.limit)
+
+    def look(
+        self, step: int, lanes: Sequence[Lane], ready: Sequence[Lane], clock: Asked, noted: int
+    ) -> RunEnded | None:
+        """Look at a moment before a step; return what the program is ended with, if it is time."""
+        is_over = step >= self.limit
+        if self._watched is None or (is_over and self._watched.longest != LONGEST):
+            self._watched = Diagnosis(self.limit, LONGEST if is_over else _WINDOW)
+            self.is_fair = is_over
+        clock.diagnosis = self._watched
+        ending = self._watched.look(lanes, ready, clock.now, noted)
+        if is_over or ending is None:
+            self.at = step + 1
+            return ending
+        if isinstance(ending, Livelock) and self.is_fair:
+            return ending
+        self.is_fair = isinstance(ending, Livelock)
+        self._watched = Diagnosis(self.limit, _PROBATION) if self.is_fair else None
+        if not self.is_fair:
+            clock.diagnosis = None
+            self._window = 2 * max(self._window, step)
+        self.at = step + 1 if self.is_fair else min(self._window, self.limit)
+        return None
 
 
 def _places(lanes: Iterable[Lane], ready: Sequence[Lane]) -> Any:
