@@ -17,7 +17,7 @@ from attrs import define, field, frozen
 from kesoku_actors.harness.allow import Allow
 from kesoku_actors.harness.control import Limits, Program, Run, execute
 from kesoku_actors.harness.control.footprints import Watch
-from kesoku_actors.harness.errors import HarnessError, StepLimit
+from kesoku_actors.harness.errors import HarnessError, StepLimit, Stuck
 from kesoku_actors.harness.failures import failure_of, leaves
 from kesoku_actors.harness.faults import Tally
 from kesoku_actors.harness.hold import Form, Holding
@@ -194,7 +194,7 @@ def _keep(so_far: Searched, run: Run, watch: Watch, strategy: Strategy) -> None:
         return
     ends = list(leaves(run.error))
     for end in ends:
-        if isinstance(end, HarnessError):
+        if isinstance(end, HarnessError | Stuck):  # a stuck step is known at once; to run it again costs as long each time
             so_far.escaped = str(end)
             return
     if all(isinstance(end, StepLimit) for end in ends):

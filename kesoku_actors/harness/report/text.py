@@ -91,7 +91,7 @@ def _lines(found: Counterexample, ink: Ink) -> Iterator[str]:
 
 
 def _failed(story: Story, ink: Ink) -> Iterator[str]:
-    if story.message and story.raised_by:
+    if story.message and (story.raised_by or not story.blocked):
         yield from (f"  {printable(line)}" for line in story.message.splitlines())
     if story.raised_by:
         yield f"  raised in task `{story.raised_by}` at {story.raised_at}: {printable(story.raised_source)}"
