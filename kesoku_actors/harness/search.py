@@ -194,7 +194,7 @@ def _keep(so_far: Searched, run: Run, watch: Watch, strategy: Strategy) -> None:
         return
     ends = list(leaves(run.error))
     for end in ends:
-        if isinstance(end, HarnessError | Stuck):  # a stuck step is known at once; to run it again costs as long each time
+        if isinstance(end, HarnessError | Stuck):  # to run a stuck step again takes as long each time
             so_far.escaped = str(end)
             return
     if all(isinstance(end, StepLimit) for end in ends):
