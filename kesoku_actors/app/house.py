@@ -8,6 +8,7 @@
     |-- store           its faults are typed replies; its restart ends no tool
     |-- turn-log        writes down every inference (P4)
     |-- purse           writes down what the day cost (B4)
+    |-- leftovers       ends what commands left running
     |-- tools           one temporary child per call, long grace
     |-- providers       one_for_one: a gate per model
     |-- broker          one_for_one: what each works with outlives it
@@ -77,6 +78,7 @@ from kesoku_actors.store import (
     store_actor,
 )
 from kesoku_actors.tools import ToolOptions, ToolRegistry, Tools, add_job_tools
+from kesoku_actors.tools.shell import Leftovers
 from kesoku_actors.tools.whole import keep_whole
 from kesoku_actors.turnlog import LoggedProvider, TurnLog, TurnLogOptions
 
@@ -110,6 +112,8 @@ class Plan:
     channels: Remit = field(factory=Remit, converter=remit_of)
     """The channels this process works for; none: all."""
     end_survivors: Callable[[Sequence[DeadCall]], Awaitable[None]]
+    leftovers: Leftovers = field(factory=Leftovers)
+    """Ends what commands of this life left running, with their session or with the run (M7, C7)."""
     edges: EdgesFor = lambda _gateway: ()
     provider_children: tuple[ChildSpec | DynamicSpec, ...] = ()
     folders: Folders
@@ -214,7 +218,7 @@ def build_house(plan: Plan) -> House:
         gateway=gateway,
         closed=broadcaster.closed,
         folders=plan.folders,
-        end_jobs=tools.clear_jobs,
+        end_jobs=partial(_end_behind, tools, plan.leftovers),
         log=log,
         probe=plan.probe,
     )
@@ -254,6 +258,7 @@ def build_house(plan: Plan) -> House:
             ),
             *(() if turn_log is None else (turn_log.spec(),)),  # stopped after those whose inferences it writes
             *(() if plan.purse is None else (plan.purse.spec(),)),
+            plan.leftovers.spec(),  # stopped after the calls that may need what others left
             tools.spec(),
             SupervisorSpec(id="providers", children=(*gates, *plan.provider_children)),
             broker,
@@ -262,6 +267,12 @@ def build_house(plan: Plan) -> House:
         shutdown_s=plan.stop_s,
     )
     return House(spec=root, gateway=gateway, tools=tools, store=store, compactions=compactions)
+
+
+async def _end_behind(tools: Tools, leftovers: Leftovers, session_id: str) -> None:
+    """End what goes on behind the results of a session that is cleared (M7)."""
+    await tools.clear_jobs(session_id)
+    await leftovers.end(session_id)
 
 
 def _logged(brain_for: Callable[[Channel], Brain], turn_log: TurnLog, clock: Clock, channel: Channel) -> Brain:

@@ -33,6 +33,7 @@ from kesoku_actors.tools import ToolOptions, ToolRegistry
 from kesoku_actors.tools.files import FileTools, Root
 from kesoku_actors.tools.modules import OwnTools
 from kesoku_actors.tools.shell import (
+    Leftovers,
     ShellOptions,
     ShellPolicy,
     add_shell_tool,
@@ -74,7 +75,8 @@ def plan_run(
     purse = purse_of(settings, world)
     brain, *others = (Brain(provider=each, gate=gate_of(settings, each, purse)) for each in (provider, *spares))
     agent, shelf = settings.agent, skill_shelf(settings)
-    store, registry = store_options(settings, log, probe), tool_registry(settings, shelf, shelter)
+    leftovers = Leftovers()
+    store, registry = store_options(settings, log, probe), tool_registry(settings, shelf, shelter, leftovers)
     search = search_over(store, log)
     add_search_tool(search, registry)
     if own_tools is not None:  # behind ours, whose names they cannot take
@@ -112,6 +114,7 @@ def plan_run(
         parallel_tools=agent.parallel_tools,
         channels=channels,
         end_survivors=lambda calls: _end_survivors(calls, log),
+        leftovers=leftovers,
         edges=edges,
         provider_children=(*provider_children(provider), *(child for each in spares for child in spare_children(each))),
         turn_log=turn_log_options(settings),
@@ -156,8 +159,10 @@ def prompt_layers(settings: Settings, shelf: Shelf) -> PromptLayers:
     return layers
 
 
-def tool_registry(settings: Settings, shelf: Shelf, shelter: Shelter) -> ToolRegistry:
-    """Return the tools of the run."""
+def tool_registry(
+    settings: Settings, shelf: Shelf, shelter: Shelter, leftovers: Leftovers | None = None
+) -> ToolRegistry:
+    """Return the tools of the run; `leftovers` hears of commands that left something running."""
     registry = ToolRegistry()
     if settings.shell.enabled:
         environment = clean_environment(
@@ -168,6 +173,7 @@ def tool_registry(settings: Settings, shelf: Shelf, shelter: Shelter) -> ToolReg
             environment=environment,
             read_only=shelf.roots,
             sandbox=shelter.sandbox,
+            leftovers=leftovers or Leftovers(),
         )
         add_shell_tool(registry, options, owner="kesoku")
     add_skill_tools(shelf, registry)

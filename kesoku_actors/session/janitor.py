@@ -42,7 +42,7 @@ class JanitorParts:
     """Sessions whose clear has begun, or may have come to its end."""
     folders: Folders
     end_jobs: Callable[[str], Awaitable[None]]
-    """Ends the jobs of a session and waits until they have ended."""
+    """Ends the jobs of a session, and what its commands left running, and waits until all has ended."""
     log: Logger
     probe: Callable[[str], None]
     """Told the names of the points where a crash matters."""

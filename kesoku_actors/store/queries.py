@@ -244,25 +244,29 @@ def stop_outcome(connection: apsw.Connection, seq: int) -> StopOutcome:
             ending.append(_job_words(job))
         elif job.is_running:
             living.append(_job_words(job))
+    are_ended = known.reason is Reason.CLEARED  # with the session's jobs
+    left = [words for root_seq in roots for words in _left_by(connection, no, root_seq, processes=not are_ended)]
     return StopOutcome(
         ended=tuple(id for id, ended in rows if ended != Status.PROCESSED),
         answered=tuple(id for id, ended in rows if ended == Status.PROCESSED),
         jobs=tuple(ending),
-        survivors=(*living, *(words for root_seq in roots for words in _left_by(connection, no, root_seq))),
+        survivors=(*living, *left),
     )
 
 
 _ENDED_WITH_A_STOP = frozenset({JobEnding.FORCED, JobEnding.CLEARED})
 
 
-def _left_by(connection: apsw.Connection, no: int | None, root_seq: int) -> Iterator[str]:
-    """Yield what the calls of a turn left behind, in words: a function in its thread, processes."""
+def _left_by(connection: apsw.Connection, no: int | None, root_seq: int, *, processes: bool) -> Iterator[str]:
+    """Yield what the calls of a turn left behind, in words: a function in its thread, and processes if wanted."""
     sql = "SELECT metadata FROM messages WHERE session_no = ? AND root_seq = ? AND type = 'tool_result' ORDER BY place"
     for (text,) in select(connection, sql, (no, root_seq)):
         metadata = json.loads(text)
         if isinstance(thread := metadata.get("thread"), str):
             yield f"a thread ({thread})"
-        for process in metadata.get("survivors") or () if metadata["outcome"] != Outcome.BACKGROUND else ():
+        if not processes or metadata["outcome"] == Outcome.BACKGROUND:
+            continue
+        for process in metadata.get("survivors") or ():
             yield f"{process['name']} (pid {process['pid']})"
 
 

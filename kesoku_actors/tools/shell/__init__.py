@@ -10,11 +10,12 @@
 * `limits`: what a command may take of the machine
 * `cautions`: what a person should know of a policy
 * `process` `process_table` `ending`: a command as a process, started clean, read within bounds, ended whole
-* `survivors`: what an earlier life of the program left running
+* `leftovers` `survivors`: what commands left running, in this life of the program and in earlier ones
 * `privacy`: our own environment, out of a command's reach
 """
 
 from kesoku_actors.tools.shell.cautions import warnings
+from kesoku_actors.tools.shell.leftovers import Leftovers
 from kesoku_actors.tools.shell.patterns import Pattern, PatternRefused
 from kesoku_actors.tools.shell.policy import DEFAULT_PATH, Mode, ShellPolicy
 from kesoku_actors.tools.shell.privacy import hide_environment
@@ -26,6 +27,7 @@ from kesoku_actors.tools.shell.tool import ShellOptions, add_shell_tool, clean_e
 __all__ = [
     "DEFAULT_PATH",
     "DeadCall",
+    "Leftovers",
     "Mode",
     "NoSandbox",
     "Pattern",

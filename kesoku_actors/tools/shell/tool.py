@@ -18,6 +18,7 @@ from kesoku_actors.tools.registry import Asking, ToolRegistry
 from kesoku_actors.tools.shell import process
 from kesoku_actors.tools.shell.asking import asking_about, refusal
 from kesoku_actors.tools.shell.ending import END_GRACE_S
+from kesoku_actors.tools.shell.leftovers import Leftovers
 from kesoku_actors.tools.shell.limits import Limits
 from kesoku_actors.tools.shell.policy import DEFAULT_PATH, Refused, ShellPolicy, judge
 from kesoku_actors.tools.shell.process_table import CALL_VARIABLE, marked
@@ -46,6 +47,8 @@ class ShellOptions:
     read_only: tuple[Path, ...] = ()
     """Absolute folders that commands inside a sandbox can read beside the system's own: skills."""
     limits: Limits = field(factory=Limits)
+    leftovers: Leftovers = field(factory=Leftovers)
+    """Hears of commands that left something running."""
     bytes_kept: int = BYTES_KEPT
     end_grace_s: float = END_GRACE_S
     """Between TERM and KILL."""
@@ -104,6 +107,8 @@ def shell_tool(options: ShellOptions, spawn: process.Spawn | None = None) -> Cal
                 content=f"[not run: {os.strerror(problem.errno or 0)}: {problem.filename or verdict.argv[0]}]",
                 metadata={"reason": "not_run"},
             )
+        if record.living:
+            options.leftovers.add(context.session_id, context.call_id)
         return _told(ended, record, trio.current_time() - began)
 
     return run_shell_command

@@ -1,0 +1,53 @@
+"""What commands left running behind their end, in this life of the program (M7, C7).
+
+A call is over when its command is; a child in the background lives on and is named. It may serve the session's later
+calls, so it lives as long as the session and the program do: a clear ends it with the jobs, an orderly stop of the
+program when no call runs any more. It is found by the marks of its call, never by a number that may be another's now.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import trio
+from attrs import define, field
+
+from kesoku_actors.actors import Cell, ChildSpec
+from kesoku_actors.tools.shell.ending import END_GRACE_S, end_all
+from kesoku_actors.tools.shell.process_table import Family
+
+_SHUTDOWN_S = 10.0
+"""For all of them together: each takes a grace and about two seconds at most."""
+
+
+@define(eq=False)
+class Leftovers:
+    """The calls that left something, by session. To be used from the trio thread alone."""
+
+    grace_s: float = END_GRACE_S
+    """Between TERM and KILL."""
+    _calls: dict[str, list[str]] = field(factory=dict, init=False)
+
+    def add(self, session_id: str, call_id: str) -> None:
+        """Remember a call that left processes behind."""
+        self._calls.setdefault(session_id, []).append(call_id)
+
+    async def end(self, session_id: str) -> None:
+        """End what the session's calls left, and wait until it has ended."""
+        async with trio.open_nursery() as nursery:
+            for call_id in self._calls.pop(session_id, ()):
+                nursery.start_soon(self._end, call_id)
+
+    def spec(self) -> ChildSpec:
+        """Return the child that ends all of them when it is stopped; it stands before those who run commands."""
+        return ChildSpec(id="leftovers", start=self._keep, shutdown_s=_SHUTDOWN_S)
+
+    async def _keep(self, cell: Cell[Any]) -> None:
+        cell.started()
+        await cell.stopping.wait()
+        async with trio.open_nursery() as nursery:
+            for session_id in tuple(self._calls):
+                nursery.start_soon(self.end, session_id)
+
+    async def _end(self, call_id: str) -> None:
+        await end_all(Family(leader=None, call_id=call_id), grace_s=self.grace_s)
