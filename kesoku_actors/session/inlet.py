@@ -1,10 +1,14 @@
 """The inlet of a worker: what happens to its session becomes events in one queue. It decides nothing.
 
 What comes in other tasks' time is only queued there; it becomes an event in the worker's own, when it is taken.
+
+The clock of the turn (B4) is a cancel scope that the worker listens in: `next` is called within `alarm`, and when that
+was cancelled `rang` says what it means. A scope for every wait would cost more than what is heard.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import trio
@@ -45,6 +49,8 @@ class Inlet:
     files: Bell = field(factory=Bell)
     look_again: Callable[[], None] = lambda: None
     """Lets the tools look at what was said about waiting calls (T7)."""
+    alarm: trio.CancelScope = field(factory=trio.CancelScope)
+    """Cancelled when the running turn's time is over; each is entered once."""
     budget: tuple[float, v.Event] | None = None
     """When the running turn's time is over, in trio's time, and the event that says so (B4)."""
 
@@ -53,13 +59,15 @@ class Inlet:
 
     def set_budget(self, seconds: float, spent: v.Event) -> None:
         """Start the clock of a turn anew."""
-        self.budget, self.held = (trio.current_time() + seconds, spent), None
+        deadline = trio.current_time() + seconds
+        self.budget, self.held, self.alarm.deadline = (deadline, spent), None, deadline
 
     def hold_budget(self) -> None:
         """Let it stand still."""
         if self.budget is not None:
             deadline, spent = self.budget
             self.budget, self.held = None, (deadline - trio.current_time(), spent)
+            self.alarm.deadline = math.inf
 
     def resume_budget(self) -> None:
         """Let it go on where it stood."""
@@ -81,22 +89,27 @@ class Inlet:
             self.wake.set()
 
     async def next(self) -> v.Event:
-        """Wait for the next event; the end of the turn's time is one."""
+        """Wait for the next event. To be called within `alarm`."""
         while True:
             if not self.events:
                 self.wake = trio.Event()
-                if self.budget is None:
-                    await self.wake.wait()
-                else:
-                    with trio.move_on_at(self.budget[0]):
-                        await self.wake.wait()
-            if not self.events and self.budget is not None:
-                (_, spent), self.budget = self.budget, None
-                return spent
+                await self.wake.wait()
             taken = self.events.pop(0)
             event = taken() if callable(taken) else taken
             if event is not None:
                 return event
+
+    def rang(self) -> v.Event | None:
+        """Take note that `alarm` was cancelled, and set the next one; the event is none when the time was set anew."""
+        self.alarm = trio.CancelScope()
+        if self.budget is None:
+            return None
+        deadline, spent = self.budget
+        if trio.current_time() < deadline:
+            self.alarm.deadline = deadline
+            return None
+        self.budget = None
+        return spent
 
     def message_waits(self, message: Waiting) -> None:
         self.put(v.PersonSpoke(message) if message.is_person else v.NoticeArrived(message))

@@ -62,21 +62,24 @@ async def worker(cell: Cell[None], *, key: WorkerKey, parts: WorkerParts, ended:
             if cell.stopping.is_set():
                 cell.on_stop()
             state = begin(key, parts.limits)
-            event: v.Event = v.Resumed(registered, stale, tuple(brain.label for brain in brains))
+            due: v.Event | None = v.Resumed(registered, stale, tuple(brain.label for brain in brains))
             clean: bool | None = None
             try:
                 while clean is None:
-                    state, effects = step(state, event)
-                    if parts.record is not None:
-                        parts.record(Recorded(key=key, event=event, effects=effects))
-                    hands.tell(event)
-                    for effect in effects:
-                        if isinstance(effect, v.Finish):
-                            clean = effect.clean
-                        else:
-                            hands.perform(effect)
+                    with inlet.alarm:
+                        while clean is None:
+                            event, due = due or await inlet.next(), None
+                            state, effects = step(state, event)
+                            if parts.record is not None:
+                                parts.record(Recorded(key=key, event=event, effects=effects))
+                            hands.tell(event)
+                            for effect in effects:
+                                if isinstance(effect, v.Finish):
+                                    clean = effect.clean
+                                else:
+                                    hands.perform(effect)
                     if clean is None:
-                        event = await inlet.next()
+                        due = inlet.rang()
             finally:
                 hands.let_go()
             detach_latch()
