@@ -11,7 +11,6 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import apsw
@@ -19,7 +18,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from kesoku_actors.clock import Clock
 from kesoku_actors.protocol import (
     SYSTEM,
     WAKING,
@@ -64,7 +62,6 @@ from kesoku_actors.store import (
     RegisterWorker,
     RequestStop,
     ResultMode,
-    Rules,
     SettleAttachment,
     StageOutcome,
     Taking,
@@ -73,32 +70,11 @@ from kesoku_actors.store import (
     WorkerKey,
     queries,
 )
-from kesoku_actors.store.engine import Engine
-from kesoku_actors.store.schema import migrate
 from tests.properties import reference_store
 from tests.store.home import calling, saying, step
+from tests.store.memory import engine_in_memory
 
 MAY_REFUSE_MORE = ("M4:", "O4:", "I5:", "O2:")
-
-
-def engine_in_memory() -> Engine:
-    connection = apsw.Connection(":memory:")
-    migrate(connection, 0.0)
-    clock = Clock(wall=lambda: 1_000.0, monotonic=lambda: 0.0)
-    return Engine(
-        connection=connection,
-        clock=clock,
-        ids=partial(id_of_what_comes_next, connection),
-        rules=Rules(max_waiting=reference_store.MAX_WAITING),
-        life="life",
-        probe=lambda _point: None,
-    )
-
-
-def id_of_what_comes_next(connection: apsw.Connection) -> str:
-    """Return an id that follows from what is stored, so that a command carried out twice makes the same row."""
-    rows = "SELECT (SELECT count(*) FROM messages) + (SELECT count(*) FROM removed), count(*) FROM sessions"
-    return "{:06}.{}".format(*connection.execute(rows).fetchall()[0])
 
 
 def contents(connection: apsw.Connection) -> dict[str, list[object]]:

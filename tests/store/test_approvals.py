@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kesoku_actors.protocol import CallState, Outcome, Reason, Standing
+from kesoku_actors.protocol import CallState, Inbound, Outcome, Reason, Standing
 from kesoku_actors.store import (
     AnswerApproval,
     BeginEpoch,
@@ -12,11 +12,13 @@ from kesoku_actors.store import (
     CallStarted,
     CallWaiting,
     CloseSession,
+    Post,
+    Posted,
     ResultMode,
     StageOutcome,
     WipeSession,
 )
-from tests.store.home import Home, cut, living, made_by_an_earlier_program, take
+from tests.store.home import ROOM, Home, cut, done, living, made_by_an_earlier_program, saying, step, take
 
 
 async def asked(home: Home, *names: str, parts: tuple[str, ...] | None = ()) -> tuple[str, ...]:
@@ -61,16 +63,42 @@ async def test_only_who_asked_or_an_admin_answers(tmp_path: Path):
         assert (await home.store.answer_approval(admin)).accepted
 
 
+async def test_t4_an_id_decides_who_asked_and_not_a_name(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        said = Inbound(
+            chatbot_id=ROOM.chatbot_id,
+            channel_id=ROOM.channel_id,
+            content="hello",
+            sender="Ada",
+            metadata={"sender_id": "7"},
+        )
+        posted = await home.store.post(Post(id="p", inbound=said))
+        assert isinstance(posted, Posted)
+        key = await home.hire(posted.message.session_id)
+        await home.stand(key, claim=take(posted.message))
+        (call,) = await home.call(key, posted.message, "shell")
+        await home.store.call_waiting(CallWaiting(call_id=call, expires=2_000.0))
+        for by_id in (None, "8"):
+            namesake = AnswerApproval(call_id=call, approved=True, by="Ada", by_id=by_id)
+            assert not (await home.store.answer_approval(namesake)).is_allowed
+        renamed = AnswerApproval(call_id=call, approved=True, by="Ada Lovelace", by_id="7")
+        assert (await home.store.answer_approval(renamed)).accepted
+
+
 async def test_a_turn_that_nobody_began_is_answered_by_who_spoke_last(tmp_path: Path):
     async with living(tmp_path / "k.db") as home:
         key, root = await home.begin()
-        await home.answer(key, root)
+        inbound = Inbound(chatbot_id=ROOM.chatbot_id, channel_id=ROOM.channel_id, content="and this", sender="Bob")
+        last = await home.store.post(Post(id="p", inbound=inbound))
+        assert isinstance(last, Posted)
+        await home.stand(key, root, adopt=(take(last.message, Reason.STEERED),))
+        await home.stand(key, root, step=step(), insert=(saying("hi"),), ends=(done(root), done(last.message)))
         notice = await home.ring()
         await home.stand(key, claim=take(notice))
         (call,) = await home.call(key, notice, "shell")
         await home.store.call_waiting(CallWaiting(call_id=call, expires=2_000.0))
-        assert not (await home.store.answer_approval(yes(call, by="Mallory"))).is_allowed
-        assert (await home.store.answer_approval(yes(call, by="Ada"))).accepted
+        assert not (await home.store.answer_approval(yes(call, by="Ada"))).is_allowed
+        assert (await home.store.answer_approval(yes(call, by="Bob"))).accepted
 
 
 async def test_a_yes_for_the_session_lets_go_what_it_covers_and_nothing_else(tmp_path: Path):
@@ -81,11 +109,14 @@ async def test_a_yes_for_the_session_lets_go_what_it_covers_and_nothing_else(tmp
             await home.store.call_waiting(CallWaiting(call_id=call, expires=2_000.0, parts=parts))
         answer = await home.store.answer_approval(yes(first, for_session=True))
         assert answer.is_for_session
-        assert {call for call, _session, _state in home.published().approvals} == {first, second}
+        told = {(first, key.session_id, CallState.COMMITTED), (second, key.session_id, CallState.COMMITTED)}
+        assert set(home.published().approvals) == told
         assert [each.call_id for each in await home.reader.approvals(key.session_id)] == [other, tool]
         (later,) = await home.call(key, root, "shell")
         standing = await home.store.call_waiting(CallWaiting(call_id=later, expires=2_000.0, parts=("git",)))
         assert standing == Standing(state=CallState.COMMITTED, is_approved=True)
+        for let_go in (second, later):
+            assert (await home.store.answer_approval(yes(let_go, by="Bob"))).decided_by == "Ada"
         assert await home.store.call_started(CallStarted(call_id=later))
 
 
@@ -111,6 +142,8 @@ async def test_a_yes_for_the_session_survives_a_restart_and_ends_with_the_sessio
 async def test_what_cannot_be_told_apart_is_allowed_once_only(tmp_path: Path):
     async with living(tmp_path / "k.db") as home:
         (call,) = await asked(home, "shell", parts=None)
+        (approval,) = await home.reader.approvals((await home.reader.sessions(1))[0].id)
+        assert approval.parts is None
         answer = await home.store.answer_approval(yes(call, for_session=True))
         assert (answer.accepted, answer.is_for_session) == (True, False)
 
@@ -126,6 +159,7 @@ async def test_what_nobody_answered_in_time_is_settled_once(tmp_path: Path):
         assert (late.accepted, late.state, late.decided_by) == (False, CallState.SETTLED, None)
         (result,) = (await home.stand(key, root, results=ResultMode.PUBLISH)).rows
         assert (result.metadata["outcome"], result.metadata["reason"]) == (Outcome.ERROR, "expired")
+        assert result.metadata["duration_s"] == 0.0
 
 
 async def test_an_answer_that_was_first_does_not_expire(tmp_path: Path):

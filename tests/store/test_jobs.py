@@ -205,8 +205,11 @@ async def test_a_receipt_names_the_jobs_that_end_with_the_stop_and_what_lives_on
         home.time.now += 2
         assert isinstance(await home.store.force(RequestForce(session_id=key.session_id)), Stop)
         await home.stand(key, root, results=ResultMode.SETTLE, ends=(cut(root, Reason.FORCED),))
-        assert await home.reader.stop_outcome(stop.seq) == StopOutcome(
+        receipt = StopOutcome(
             ended=(root.id,),
             jobs=("job2: make all",),
             survivors=("job1: serve forever", "sleep (pid 9)", "a thread (tool nap)"),
         )
+        assert await home.reader.stop_outcome(stop.seq) == receipt
+        await home.store.end_job(over(job_call, JobEnding.FORCED))
+        assert await home.reader.stop_outcome(stop.seq) == receipt

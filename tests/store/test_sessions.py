@@ -30,6 +30,8 @@ async def test_m7_closing_stops_what_the_session_holds(tmp_path: Path):
         stop = await home.store.close_session(CloseSession(session_id=key.session_id))
         assert isinstance(stop, Stop)
         assert (stop.reason, stop.covers) == (Reason.CLEARED, {root.id})
+        assert home.published().closed == (key.session_id,)
+        await home.stop(key.session_id)
         assert await home.store.close_session(CloseSession(session_id=key.session_id)) == stop
         assert await home.reader.open_session(ROOM) is None
         assert await home.reader.is_runnable(key.session_id)
@@ -82,6 +84,34 @@ async def test_m7_a_wiped_session_takes_no_commit_and_no_worker(tmp_path: Path):
         assert reply.reason is RefusalReason.STALE
         with pytest.raises(NotFound):
             await home.store.register(RegisterWorker(key=key))
+
+
+async def test_m7_a_worker_that_has_committed_nothing_ends_with_its_session(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        message = await home.say()
+        key = await home.hire(message.session_id)
+        await home.store.close_session(CloseSession(session_id=key.session_id))
+        await home.store.wipe(WipeSession(session_id=key.session_id))
+        reply = await home.commit(key, claim=take(message))
+        assert isinstance(reply, Refused)
+        assert reply.reason is RefusalReason.STALE
+
+
+async def test_m7_a_wipe_leaves_what_other_sessions_hold(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, root = await home.begin()
+        answer = (await home.answer(key, root)).rows[0]
+        parts = await home.store.plan_delivery(PlanDelivery(message_id=answer.id, chunks=("a",)))
+        waits = await home.say()
+        stop = await home.stop(key.session_id)
+        history = await home.reader.history(key.session_id)
+        elsewhere = await home.say(channel=Channel(chatbot_id="bot", channel_id="elsewhere"))
+        await home.store.close_session(CloseSession(session_id=elsewhere.session_id))
+        assert await home.store.wipe(WipeSession(session_id=elsewhere.session_id)) == 1
+        assert await home.reader.history(key.session_id) == history
+        assert await home.reader.chunks(answer.id) == parts
+        assert await home.reader.stops(key.session_id) == (stop,)
+        assert await home.now(waits) == waits
 
 
 async def test_m7_a_stop_that_a_wipe_makes_pointless_is_told_as_done(tmp_path: Path):

@@ -15,6 +15,7 @@ from kesoku_actors.store import (
     PostNotice,
     RefusalReason,
     Refused,
+    RegisterWorker,
     RequestForce,
     RequestStop,
     StopOutcome,
@@ -141,6 +142,21 @@ async def test_a_stop_is_done_when_all_it_covers_has_ended(tmp_path: Path):
         assert await home.reader.stop(stop.seq) == told
         assert await home.reader.stops(key.session_id) == ()
         assert await home.reader.stops(key.session_id, done=True) == (told,)
+
+
+async def test_a_stop_is_obeyed_after_a_restart_of_the_store(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        first, second = await home.say(), await home.say()
+        stops = await home.stop(first.session_id, first), await home.stop(first.session_id, second)
+    async with living(tmp_path / "k.db", seed=1) as home:
+        assert await home.reader.stops(first.session_id) == stops
+        key = await home.hire(first.session_id)
+        assert (await home.store.register(RegisterWorker(key=key))).stops == stops
+        reply = await home.commit(key, claim=take(first))
+        assert isinstance(reply, Refused)
+        assert reply.reason is RefusalReason.MOVED
+        ends = (cut(first, Reason.STOPPED), cut(second, Reason.STOPPED))
+        assert (await home.stand(key, ends=ends)).stops == ()
 
 
 async def test_a_stop_that_is_done_is_told_once(tmp_path: Path):

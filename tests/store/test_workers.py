@@ -66,6 +66,15 @@ async def test_c2_a_turn_goes_back_whole_and_is_handed_to_the_next_worker(tmp_pa
         assert (registered.channel, registered.mode, registered.stops) == (ROOM, BusyMode.INTERRUPT, ())
 
 
+async def test_i6_a_worker_is_told_who_waits_and_what_of_it_wakes(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        rows = await home.say(), await home.ring(), await home.ring(wakes=False)
+        key = await home.hire(rows[0].session_id)
+        waiting = (await home.store.register(RegisterWorker(key=key))).waiting
+        assert [each.id for each in waiting] == [row.id for row in rows]
+        assert [(each.is_person, each.wakes) for each in waiting] == [(True, True), (False, True), (False, False)]
+
+
 async def test_a_turn_that_has_ended_is_handed_to_no_worker(tmp_path: Path):
     async with living(tmp_path / "k.db") as home:
         key, root = await home.begin()
