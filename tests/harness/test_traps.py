@@ -52,6 +52,14 @@ def read_this_file() -> str:
     return Path(__file__).read_text()
 
 
+def uses_asyncio() -> None:
+    coroutine = asyncio.sleep(0)
+    try:
+        asyncio.run(coroutine)
+    finally:
+        coroutine.close()
+
+
 def uses_a_pool() -> None:
     with ThreadPoolExecutor(1) as pool:
         pool.submit(int)
@@ -73,7 +81,7 @@ OUT: dict[str, Callable[[], object]] = {
     "`socket.getaddrinfo": lambda: socket.getaddrinfo("localhost", 80),
     "a real process": lambda: subprocess.run([sys.executable, "-c", ""]),
     "`os.system": lambda: os.system("true"),
-    "`asyncio.events.new_event_loop`": lambda: asyncio.run(asyncio.sleep(0)),
+    "`asyncio.events.new_event_loop`": uses_asyncio,
     "`asyncio.new_event_loop`": lambda: asyncio.new_event_loop(),
     "writing the real file": lambda: Path("never-written").write_text("x"),
     "writing the real file '/never-written'": lambda: os.open("/never-written", os.O_CREAT | os.O_WRONLY),
@@ -82,7 +90,6 @@ OUT: dict[str, Callable[[], object]] = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 @pytest.mark.parametrize("what", OUT)
 def test_what_reaches_out_is_refused_and_named_with_its_line(what: str) -> None:
     call = OUT[what]
@@ -95,7 +102,7 @@ def test_what_reaches_out_is_refused_and_named_with_its_line(what: str) -> None:
     assert isinstance(error, Escape)
     assert what in str(error)
     line = call.__code__.co_firstlineno
-    assert re.search(rf"{HERE}:({line}|{line + 1}|{line + 2}) in ", str(error)), str(error)
+    assert any(f"{HERE}:{line + more} in " in str(error) for more in range(4)), str(error)
     assert "Allow(" in str(error)
     del error
 
@@ -310,7 +317,7 @@ def test_a_program_that_goes_round_for_ever_is_told_with_its_cycle(main: Program
 @pytest.mark.parametrize("strategy", [Random, Strict])
 def test_it_is_told_long_before_the_step_limit_and_a_replay_tells_the_same(main: Program, strategy: Any) -> None:
     first = run(main, strategy(), trace=True)
-    assert first.steps < 2_000
+    assert first.steps < 5_000
     assert told(run(main, Replay(first.schedule), trace=True)) == told(first)
 
 

@@ -22,13 +22,13 @@ from kesoku_actors.harness.sites import site_of
 
 LONGEST: Final = 1_500
 """Steps that are looked at."""
-_COMPARED: Final = 200
-"""So many states are compared at most; each takes about a millisecond."""
 _SHOWN: Final = 12
-_FIRST_WINDOW: Final = 400
+_FIRST_WINDOW: Final = 2_000
 _WINDOW: Final = 64
-_PROBATION: Final = 130
+_PROBATION: Final = 200
 """Steps behind which a run is first looked at, steps that are looked at, and steps under a fair order after that."""
+_COMPARED: Final = {LONGEST: 200, _PROBATION: 60, _WINDOW: 3}
+"""So many states are compared at most, by how long one looks."""
 
 
 class Asked(Protocol):
@@ -61,22 +61,28 @@ class Diagnosis:
     def look(self, lanes: Iterable[Lane], ready: Sequence[Lane], now: float, noted: int) -> RunEnded | None:
         """Look at a moment before a step; return what the program is ended with, if it is time."""
         places = _places(lanes, ready)
-        if places == self._places and self._compared < _COMPARED and self._kept is not None:
+        if places == self._places and self._kept is None:
+            self._keep(lanes, ready, now, noted, places)
+        elif places == self._places and self._compared < _COMPARED[self.longest]:
             self._compared += 1
             cycle = [*self._since, *([f"{now - self._at:g} s pass"] if now > self._at else [])]
             is_proof = noted == self._noted and (now == self._at or self.asked == self._asked_before)
-            if is_proof and state_of(lanes, ready, now).same(self._kept):
+            if is_proof and self._kept is not None and state_of(lanes, ready, now).same(self._kept):
                 return Livelock(_short(cycle))
             self._repeated = self._repeated or tuple(cycle)
         if self.steps >= self.longest:
             return StepLimit(self._told())
-        if self.steps >= self._next or self._kept is None:
-            self._kept, self._places, self._at = state_of(lanes, ready, now), places, now
-            self._noted, self._asked_before, self._next, self._since = noted, self.asked, 2 * max(1, self.steps), []
+        if self.steps >= self._next or self._places is None:
+            self._next, self._places, self._kept = 2 * max(1, self.steps), places, None
         self.steps += 1
-        lane = ready[0]
-        self._since.append(f"`{lane.label}` at {site_of(lane.task.coro)}")
+        if self._kept is not None and self.longest != _WINDOW:
+            self._since.append(f"`{ready[0].label}` at {site_of(ready[0].task.coro)}")
         return None
+
+    def _keep(self, lanes: Iterable[Lane], ready: Sequence[Lane], now: float, noted: int, places: Any) -> None:
+        """Keep this moment; it takes about a millisecond, so only where everybody stands as before."""
+        self._kept, self._places, self._at = state_of(lanes, ready, now), places, now
+        self._noted, self._asked_before, self._since = noted, self.asked, []
 
     def _told(self) -> str:
         told = f"the program was ended after {self.limit} steps"

@@ -49,9 +49,9 @@ class Watched(Protocol):
     last: Lane | None
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class Watch:
-    """One run under watch."""
+    """One run under watch. Without a representation: `signal` makes one of each handler, and it would be the run's."""
 
     run: Watched
     stuck_s: float
