@@ -16,6 +16,9 @@ README is a tutorial of ten minutes. The parts:
 * `hold`, `reduce`, `schedule`, `token`: a failing run as few named events, and as something to paste
 * `diagnosis`, `observe`, `cause`, `witnesses`, `story`, `report`: why it fails, for a person
 * `zoo`: programs with planted bugs, to measure strategies by
+* `world`: what a program would reach outside for: clock, disk, network, children, threads, faults, crashes; `allow`:
+  what it may reach outside for all the same
+* `checks`: pure functions over what a program noted: order, spans, temporal logic, histories
 * `image`, `disk`: a disk under SQLite that loses power, fills up and fails when told to
 
 What it does not do:
