@@ -74,6 +74,8 @@ OUT: dict[str, Callable[[], object]] = {
     "`uuid.uuid4`": lambda: uuid.uuid4(),
     "`random.random`": lambda: random.random(),
     "`random.choice`": lambda: random.choice("ab"),
+    "`random.Random.seed`": lambda: random.Random(),
+    "`random._urandom`": lambda: random.SystemRandom().random(),
     "`random.seed`": lambda: random.seed(1),
     "`threading.Thread.start`": lambda: threading.Thread(target=int).start(),
     "`threading.Thread.start` is": uses_a_pool,

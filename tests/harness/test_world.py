@@ -7,6 +7,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import apsw
@@ -226,6 +227,17 @@ def test_an_abandoned_thread_still_does_its_work_and_only_then_gives_its_place_b
         assert limiter.borrowed_tokens == 0
 
     passes(test)
+
+
+def test_what_reaches_out_from_a_simulated_thread_is_named_at_the_line_that_asked_for_it(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        async with await trio.open_file(tmp_path / "never written", "w"):
+            pass
+
+    error = play(test).error
+    assert isinstance(error, Escape)
+    assert f"test_world.py:{test.__code__.co_firstlineno + 1} in test" in str(error)
+    assert not list(tmp_path.iterdir())
 
 
 def test_coming_back_from_a_simulated_thread_is_refused() -> None:

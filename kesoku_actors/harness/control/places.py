@@ -29,6 +29,8 @@ class Owner(Enum):
     """What draws inputs and runs tests."""
 
 
+IN_A_THREAD: Final = "work_in_a_thread"
+"""The function that a simulated thread is in; its local variable `asked` is the call that asked for the thread."""
 _HARNESS: Final = str(Path(__file__).parents[1])
 _ZOO: Final = str(Path(__file__).parents[1] / "zoo")
 _STANDARD: Final = tuple({sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")})
@@ -86,6 +88,9 @@ def call_of(frame: FrameType | None) -> Call | None:
             if owner is Owner.HARNESS and one.f_code.co_name == "_choose":
                 return None  # a strategy draws
             continue
+        if owner is Owner.HARNESS and one.f_code.co_name == IN_A_THREAD:
+            asked: Call | None = one.f_locals["asked"]
+            return asked
         if owner is Owner.HARNESS or owner is Owner.TESTS:
             return None
         nearest = nearest or owner

@@ -7,6 +7,7 @@ that waits for another task blocks the run; the watchdog ends it. `trio.from_thr
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ from trio import _threads
 
 from kesoku_actors.harness.allow import Reach
 from kesoku_actors.harness.control.current import Controlled
+from kesoku_actors.harness.control.places import Call, call_of
 from kesoku_actors.harness.control.traps import guard
 from kesoku_actors.harness.errors import Escape
 
@@ -30,7 +32,11 @@ def simulate_threads(run: Controlled) -> None:
         lane = f"{caller}/thread"
         started[lane] += 1
         trio.lowlevel.spawn_system_task(
-            _work, work, deliver, name=lane if started[lane] == 1 else f"{lane}#{started[lane]}"
+            work_in_a_thread,
+            work,
+            deliver,
+            call_of(sys._getframe(1)),
+            name=lane if started[lane] == 1 else f"{lane}#{started[lane]}",
         )
 
     names = vars(_threads)
@@ -39,7 +45,8 @@ def simulate_threads(run: Controlled) -> None:
     run.events.undo.append(lambda: names.update(saved))
 
 
-async def _work(work: Callable[[], Any], deliver: Callable[[Any], object]) -> None:
+async def work_in_a_thread(work: Callable[[], Any], deliver: Callable[[Any], object], asked: Call | None) -> None:
+    """Do the work in one step; `asked` is whose call it is, for what reaches out from in here."""
     deliver(outcome.capture(work))
 
 

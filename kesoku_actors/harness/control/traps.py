@@ -86,6 +86,7 @@ _TIME: Final = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", 
 _FUNCTIONS: Final[tuple[tuple[str, str, Reach], ...]] = (
     *(("time", name, Reach.CLOCK) for name in _TIME),
     *(("random", name, Reach.RANDOMNESS) for name in _RANDOM),
+    ("random", "Random.seed", Reach.RANDOMNESS),
     ("random", "_urandom", Reach.RANDOMNESS),
     ("os", "urandom", Reach.RANDOMNESS),
     ("os", "getrandom", Reach.RANDOMNESS),
@@ -182,6 +183,8 @@ def _trap(module: str, name: str, reach: Reach) -> tuple[Any, str, Any, Any]:
     one = guard()
 
     def trapped(*arguments: Any, **options: Any) -> Any:
+        if name == "Random.seed" and (arguments[1:] != () or options) and arguments[1:] != (None,):
+            return original(*arguments, **options)
         one.refuse(reach, f"`{module}.{name}`", sys._getframe(1))
         return original(*arguments, **options)
 
