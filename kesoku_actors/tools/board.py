@@ -222,9 +222,10 @@ class Board:
         """Return every run that is queued or runs, in the order they came."""
         return tuple(self._runs.values())
 
-    def aside(self, session_id: str) -> tuple[Run, ...]:
-        """Return the session's calls that wait for a person."""
-        return tuple(run for run in self._runs.values() if run.call.session_id == session_id and run.is_aside)
+    def asking(self, session_id: str) -> tuple[Run, ...]:
+        """Return the session's calls that are not known to have a yes, aside already or not: the word that a call waits
+        and a person's answer may cross."""
+        return tuple(run for run in self._runs.values() if run.call.session_id == session_id and run.needs_yes)
 
     def running(self, session_id: str) -> tuple[RunningCall, ...]:
         """Return the session's calls that are queued, wait for a person, or run."""

@@ -138,7 +138,7 @@ class Tools:
 
     def look_again(self, session_id: str) -> None:
         """A person may have answered about calls of the session (T7): what was said is stored."""
-        for run in self._board.aside(session_id):
+        for run in self._board.asking(session_id):
             run.look()
 
     def end_jobs(self, session_id: str, ending: Ending = Ending.FORCED, *, root_id: str | None = None) -> None:

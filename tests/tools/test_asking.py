@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import trio
 
-from kesoku_actors.protocol import CallState, Channel, Outcome
+from kesoku_actors.protocol import CallState, Channel, Outcome, Standing
 from kesoku_actors.tools import (
     ApprovalRules,
     Asking,
@@ -70,6 +70,22 @@ async def test_a_risky_call_waits_and_starts_with_the_yes(autojump_clock):
         "Settled a",
     ]
     assert made.outcome("a").duration_s == 1.0, "the wait for a person is nobody's time"
+
+
+async def test_an_answer_that_crosses_the_word_that_it_is_waited_for_is_heard(autojump_clock):
+    class Crossing(MemoryJournal):
+        async def waiting(self, call_id: str, expires: float | None, parts: tuple[str, ...] | None) -> Standing:
+            standing = await super().waiting(call_id, expires, parts)
+            if standing.state is CallState.WAITING:
+                self.answer(call_id, approved=True)
+                made.tools.look_again("s")
+            return standing
+
+    async with asks(journal=Crossing()) as made:
+        began = trio.current_time()
+        made.start(call("a", "work"))
+        await made.heard(Settled, "a")
+        assert trio.current_time() - began == 1.0
 
 
 async def test_a_denied_call_never_runs_and_is_told_once(autojump_clock):
