@@ -159,10 +159,36 @@ def test_a_call_carries_what_its_result_and_its_model_need() -> None:
     }
 
 
+def test_a_call_is_readable_in_any_script_and_says_no_more_than_the_model_did() -> None:
+    (made,) = thinking().say(reply("", call(at="はな", id="c1"))).commit.insert
+    assert made.content == 'look(at="はな")'
+    assert made.metadata == {"tool_name": "look", "tool_arguments": {"at": "はな"}, "tool_call_id": "c1"}
+
+
+def stored_step(session: Session) -> tuple[object, ...]:
+    made = session.commit.step
+    assert made is not None
+    return made.state, made.provider, made.model, made.duration_s, made.finish_reason, made.error
+
+
+def test_a_step_says_who_was_asked_how_long_it_took_and_why_it_ended() -> None:
+    answered = thinking().say(reply("hi"))
+    assert stored_step(answered) == (StepState.FINISHED, "openai", "gpt", 2.0, "stop", None)
+    in_words = thinking().say(reply("hi", finish_reason="end_turn"))
+    assert stored_step(in_words) == (StepState.FINISHED, "openai", "gpt", 2.0, "end_turn", None)
+    empty = thinking().say(reply())
+    assert stored_step(empty) == (StepState.FAILED, "openai", "gpt", 2.0, "stop", "empty reply (stop)")
+    ignored = thinking().hear(v.PersonSpoke(person(2))).say(reply("hi", finish_reason="end_turn"))
+    assert stored_step(ignored) == (StepState.CANCELLED, "openai", "gpt", 2.0, "end_turn", None)
+    failed = thinking().fail()
+    assert stored_step(failed) == (StepState.FAILED, "openai", "gpt", 2.0, None, "503 overloaded")
+
+
 def test_blocks_equal_in_id_name_and_arguments_are_one_call() -> None:
     asked = (call(id="1", a=1, b=2), call(id="1", b=2, a=1), call(id="1", a=True, b=2), call("see", id="1", a=1, b=2))
     made = thinking().say(reply("", *asked)).commit.insert
     assert [each.content for each in made] == ["look(a=1, b=2)", "look(a=true, b=2)", "see(a=1, b=2)"]
+    assert len(thinking().say(reply("", *asked[:2])).commit.insert) == 1
 
 
 def test_calls_without_an_id_are_never_one() -> None:

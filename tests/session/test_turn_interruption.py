@@ -298,6 +298,19 @@ def test_a_stop_of_a_waiting_message_leaves_the_turn_alone() -> None:
     assert ends(session.commit) == {"m2": (Status.INTERRUPTED, Reason.STOPPED)}
 
 
+def test_who_waits_and_is_stopped_interrupts_nobody_and_is_not_superseded() -> None:
+    session, ticket = streaming(mode=BusyMode.QUEUE)
+    session.hear(v.PersonSpoke(person(2))).stop("m2").hear(v.ModeSwitched(BusyMode.INTERRUPT))
+    assert not session.effects
+    session.hear(v.PersonSpoke(person(3)), v.ModelAborted(ticket, "openai", "gpt", 1.0))
+    assert session.commit.claim is not None
+    assert session.commit.claim.message_id == "m3"
+    assert [(each.message_id, each.reason) for each in session.commit.ends] == [
+        ("m1", Reason.INTERRUPTED),
+        ("m2", Reason.STOPPED),
+    ]
+
+
 def test_a_turn_goes_on_beside_a_stop_of_another_message() -> None:
     session = working("c1", mode=BusyMode.QUEUE).hear(v.PersonSpoke(person(2))).stop("m2")
     session.hear(v.ToolSettled("c1", Outcome.OK)).stand()
@@ -320,6 +333,16 @@ def test_a_forced_stop_ends_the_calls_that_run() -> None:
     session = working("c1").stop("m1").stop("m1", forced=True)
     assert session.the(v.EndTools).call_ids == ("c1",)
     assert session.hear(v.ForceRequested()).effects == (v.EndJobs("m1"),)
+    session.hear(v.ToolSettled("c1", Outcome.INTERRUPTED)).stand()
+    assert ends(session.commit) == {"m1": (Status.INTERRUPTED, Reason.FORCED)}
+
+
+def test_a_later_stop_that_is_forced_ends_the_calls_too_and_says_so() -> None:
+    session = working("c1").stop("m1")
+    (first,) = session.stops
+    session.stops = (first, Stop(seq=91, session_id="s", root_id="m1", covers=frozenset({"m1"}), forced=True))
+    session.hear(v.StopRequested(session.stops[1]))
+    assert session.the(v.EndTools).call_ids == ("c1",)
     session.hear(v.ToolSettled("c1", Outcome.INTERRUPTED)).stand()
     assert ends(session.commit) == {"m1": (Status.INTERRUPTED, Reason.FORCED)}
 

@@ -94,7 +94,7 @@ def row(id: str, role: Role, type: Type, content: str, parent: str = "m1", **met
     )
 
 
-def look(session: Session, number: int, at: str, result: str, outcome: Outcome = Outcome.OK) -> Session:
+def look(session: Session, number: int, at: object, result: str, outcome: Outcome = Outcome.OK) -> Session:
     """The model looks, and the result is published."""
     name = f"c{number}"
     session.say(reply("", call(id=name, at=at)))
@@ -128,6 +128,20 @@ def test_the_same_call_with_the_same_result_again_and_again_ends_the_turn_and_sa
     commit = look(session, 2, "sky", "blue").commit
     assert ends(commit) == {"m1": (Status.ERROR, Reason.BUDGET)}
     assert "the same call gave the same result 3 times in a row" in commit.insert[-1].content
+
+
+def test_equal_arguments_in_another_order_are_the_same_call() -> None:
+    session = thinking(limits=LIMITS)
+    for number, at in enumerate(({"x": 1, "y": 2}, {"y": 2, "x": 1})):
+        look(session, number, at, "blue").think()
+    assert ends(look(session, 2, {"x": 1, "y": 2}, "blue").commit) == {"m1": (Status.ERROR, Reason.BUDGET)}
+
+
+def test_results_of_calls_that_an_earlier_worker_committed_count_for_nothing() -> None:
+    session = Session(returned=("m1",), limits=LIMITS).stand("c0")
+    session.hear(v.ToolStarted("c0"), v.ToolSettled("c0", OK))
+    _stand(session, row("r0", Role.TOOL, Type.TOOL_RESULT, "blue", "c0", outcome=OK))
+    assert session.has(v.BuildPrompt)
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,12 @@ def test_a_shutdown_returns_a_batch_of_which_nothing_runs() -> None:
     assert session.commit.give_back
 
 
+def test_a_shutdown_while_a_turn_is_resumed_starts_none_of_its_calls() -> None:
+    session = Session(returned=("m1",)).hear(v.ShutdownRequested()).stand("c1", state=CallState.WAITING)
+    assert not session.has(v.StartTools)
+    assert session.commit.give_back
+
+
 def test_the_clock_of_a_turn_runs_from_its_claim() -> None:
     assert Session(person(1)).stand().the(v.SetBudget) == v.SetBudget("m1", 900.0)
 
@@ -176,6 +182,9 @@ def test_spent_time_aborts_the_inference_and_tells_keeping_the_text() -> None:
 
 def test_time_of_another_turn_is_nobodys() -> None:
     session, _ = streaming()
+    assert not session.hear(v.BudgetSpent("m0")).effects
+    session = working("c1").hear(v.BudgetSpent("m0"), v.ToolSettled("c1", Outcome.OK), v.BudgetSpent("m0")).stand()
+    assert session.has(v.BuildPrompt)
     assert not session.hear(v.BudgetSpent("m0")).effects
 
 

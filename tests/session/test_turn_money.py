@@ -56,6 +56,15 @@ def test_money_bounds_a_turn_in_the_same_way() -> None:
     )
 
 
+def test_a_step_of_a_known_price_and_unknown_tokens_counts() -> None:
+    session = work(begun(max_turn_cost=0.5), Usage(cost=0.3))
+    assert ends(session.commit) == {"m1": (Status.ERROR, Reason.BUDGET)}
+
+
+def test_a_step_of_an_unknown_price_costs_nothing() -> None:
+    assert work(begun(max_turn_cost=0.5), Usage(input=999)).has(v.BuildPrompt)
+
+
 def test_the_text_so_far_is_kept_when_the_budget_ends_a_turn() -> None:
     session = begun(max_turn_tokens=1000)
     session.say(reply("I look.", call(), usage=Usage(input=999)))
