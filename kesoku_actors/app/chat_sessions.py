@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kesoku_actors.app.chat_request import TERMINAL, ChatRequest, TalkRequest
-from kesoku_actors.app.history.finding import reading
+from kesoku_actors.app.history.finding import reading, the_session
 from kesoku_actors.clock import World
 from kesoku_actors.errors import NotFound
 from kesoku_actors.protocol import Channel, SessionInfo, SessionState
@@ -38,10 +38,7 @@ async def talked_in(request: ChatRequest | TalkRequest, world: World) -> tuple[C
 async def _wanted(request: ChatRequest | TalkRequest) -> SessionInfo:
     async with reading(request.settings) as reader:
         if request.session is not None:
-            session = await reader.session(request.session) if reader else None
-            if session is None:
-                raise NotFound(f"there is no session {request.session!r}; list them: kesoku-actors chat -l")
-            return session
+            return await the_session(reader, request.session)
         for session in await reader.sessions(LISTED, TERMINAL) if reader else ():
             if session.state is SessionState.OPEN:
                 return session

@@ -12,6 +12,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from traceback import extract_tb
 from types import ModuleType
 from typing import Any, Final
 
@@ -74,7 +75,12 @@ def load(target: str) -> ModuleType:
     if path.suffix == ".py" or path.exists():
         if not path.is_file():
             raise HarnessError(f"there is no file {target}")
-        return _load_file(path.resolve())
+        try:
+            return _load_file(path.resolve())
+        except HarnessError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise HarnessError(f"{_where(error, path)}: it cannot be imported: {_said(error)}") from error
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
@@ -83,6 +89,19 @@ def load(target: str) -> ModuleType:
         if error.name is not None and (target == error.name or target.startswith(f"{error.name}.")):
             raise HarnessError(f"there is no file and no module {target}") from None
         raise
+
+
+def _where(error: BaseException, path: Path) -> str:
+    """Return the file and the line in it at which its import failed."""
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        return f"{Path(error.filename).name}:{error.lineno}"
+    lines = [one.lineno for one in extract_tb(error.__traceback__) if Path(one.filename).resolve() == path.resolve()]
+    return f"{path.name}:{lines[-1]}" if lines else path.name
+
+
+def _said(error: BaseException) -> str:
+    said = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def _load_file(path: Path) -> ModuleType:

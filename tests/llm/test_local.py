@@ -208,7 +208,7 @@ def test_what_keeps_it_from_answering_is_one_line_with_the_remedy(smollm2, tmp_p
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert "kesoku-actors model pull smollm2" in (why_not(LocalOptions()) or "")
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
-    with pytest.raises(ConfigError, match=r"pip install 'kesoku-actors\[local\]'"):
+    with pytest.raises(ConfigError, match="pip install xllamacpp"):
         check(LocalOptions())
 
 

@@ -106,7 +106,7 @@ def test_the_day_a_clock_changes_has_one_prompt() -> None:
 
 
 def test_a_small_model_is_told_only_who_it_is() -> None:
-    assert rendered(SMALL) == "You are Kesoku, a helpful assistant. Answer in a few short sentences."
+    assert rendered(SMALL) == "You are a helpful assistant. Answer in one or two short sentences."
 
 
 def test_without_tools_nothing_is_said_of_tools_or_folders() -> None:

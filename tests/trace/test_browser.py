@@ -112,7 +112,7 @@ def test_a_turn_is_a_timeline_with_lanes_and_a_list_of_its_steps(page: Page) -> 
 def test_a_step_opens_the_exact_request_and_reply(page: Page) -> None:
     page.click("nav button")
     page.click("#turn .item:nth-of-type(8)")
-    assert "exactly as sent and received, from llm-turn-2.log.yaml" in page.text("#detail .source")
+    assert "as sent and received, by llm-turn-2.log.yaml" in page.text("#detail .source")
     assert page.texts("#detail .role") == ["user", "assistant", "assistant", *3 * ["assistant"], *3 * ["tool"]][-9:]
     page.run("[...document.querySelectorAll('#detail details')].forEach((one) => { one.open = true; })")
     page.wait_for("document.querySelectorAll('#detail details > pre').length === 9")

@@ -45,7 +45,7 @@ function drawDetail(trace, turn, item, chosenTab, chooseTab) {
   }
   open(chosenTab);
   const source = exchange.source === "log"
-    ? element("div", "source", "exactly as sent and received, from ", quoted(exchange.name, "mono"))
+    ? element("div", "source", "as sent and received, by ", quoted(exchange.name, "mono"), " in the session's folder, where its tools can write too")
     : element("div", "source rows", "rebuilt from the stored rows: the turn log does not have this inference");
   return [head, banner, all, tabs, source, body];
 }
