@@ -182,6 +182,9 @@ def test_a_step_says_who_was_asked_how_long_it_took_and_why_it_ended() -> None:
     assert stored_step(ignored) == (StepState.CANCELLED, "openai", "gpt", 2.0, "end_turn", None)
     failed = thinking().fail()
     assert stored_step(failed) == (StepState.FAILED, "openai", "gpt", 2.0, None, "503 overloaded")
+    aborted = thinking().hear(v.PersonSpoke(person(2)))
+    aborted.hear(v.ModelAborted(aborted.asked(v.CallModel).ticket, "openai", "gpt", 0.5))
+    assert stored_step(aborted) == (StepState.CANCELLED, "openai", "gpt", 0.5, None, None)
 
 
 def test_blocks_equal_in_id_name_and_arguments_are_one_call() -> None:
@@ -295,6 +298,13 @@ def test_what_another_try_cannot_help_is_told_at_once(remedy: Remedy) -> None:
     ]
     assert commit.step is not None
     assert (commit.step.state, commit.step.error) == (StepState.FAILED, "503 overloaded")
+
+
+def test_a_failure_without_a_word_is_told_all_the_same() -> None:
+    session = thinking()
+    ticket = session.asked(v.CallModel).ticket
+    session.hear(v.ModelFailed(ticket, "openai", "gpt", " ", Remedy.TELL, None, 0.5, 1.0))
+    assert [each.content for each in session.commit.insert] == ["The model failed."]
 
 
 def test_a_failed_step_is_stored_with_what_it_used() -> None:

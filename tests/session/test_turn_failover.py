@@ -60,6 +60,14 @@ def test_each_model_gets_its_own_tries() -> None:
     assert session.stand().has(v.SetTimer)
 
 
+def test_an_empty_reply_of_a_lost_model_is_not_held_against_the_next() -> None:
+    session = asking()
+    session.say(reply()).stand().think().fail(Remedy.TELL).stand()
+    assert not session.the(v.BuildPrompt).nudge
+    session.think().say(reply()).stand()
+    assert session.the(v.BuildPrompt).nudge
+
+
 def test_when_all_are_lost_the_turn_ends_naming_each() -> None:
     session = asking()
     for why in ("a: no key", "b: no credit"):

@@ -290,6 +290,11 @@ def test_a_stop_ends_the_turn_and_all_it_covers() -> None:
     assert [each.content for each in session.commit.insert] == ["Once"]
 
 
+def test_a_stop_ends_a_prompt_and_a_backoff_at_once() -> None:
+    for session in (Session(person(1)).stand(), thinking().fail().stand()):
+        assert ends(session.stop("m1").commit) == {"m1": (Status.INTERRUPTED, Reason.STOPPED)}
+
+
 def test_a_stop_of_a_waiting_message_leaves_the_turn_alone() -> None:
     session, _ = streaming(mode=BusyMode.QUEUE)
     session.hear(v.PersonSpoke(person(2))).stop("m2")

@@ -56,6 +56,14 @@ def test_money_bounds_a_turn_in_the_same_way() -> None:
     )
 
 
+def test_money_may_be_spent_to_the_last_cent() -> None:
+    session = work(begun(max_turn_cost=0.5), Usage(cost=0.25))
+    assert session.has(v.BuildPrompt)
+    session.think()
+    work(session, Usage(cost=0.25), 2)
+    assert "cost $0.50 of its $0.50." in session.commit.insert[0].content
+
+
 def test_a_step_of_a_known_price_and_unknown_tokens_counts() -> None:
     session = work(begun(max_turn_cost=0.5), Usage(cost=0.3))
     assert ends(session.commit) == {"m1": (Status.ERROR, Reason.BUDGET)}
