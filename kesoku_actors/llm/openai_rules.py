@@ -53,7 +53,7 @@ def broken(messages: Sequence[ChatMessage]) -> list[str]:
     wrong: list[str] = []
     seen: set[str] = set()
     awaited: deque[str] = deque()
-    before = "system"
+    before, all_whole = "system", is_whole(list(messages))
     for index, message in enumerate(messages):
         role, content, calls = message["role"], message.get("content"), message.get("tool_calls") or []
         if role == "system" and index > 0:
@@ -76,7 +76,7 @@ def broken(messages: Sequence[ChatMessage]) -> list[str]:
             wrong.append(f"{index}: rule 5: begins with {role}")
         if role == before and role in ("user", "assistant"):
             wrong.append(f"{index}: rule 5: two {role} messages side by side")
-        if not is_whole(message):
+        if not all_whole and not is_whole(message):
             wrong.append(f"{index}: rule 6: half a surrogate pair")
         before = role
     if awaited:

@@ -55,7 +55,7 @@ def history(messages: int) -> Request:
             result(number + 2, call, "It is Monday. " * 20),
             answered(number + 3, "Monday, because yesterday was Sunday. " * 8),
         ]
-    return asking(*found, tools=(DATE_TOOL,))
+    return asking(*found, said(messages, "And tomorrow?"), tools=(DATE_TOOL,))
 
 
 def encoder() -> tuple[str, Callable[[Any], bytes]]:
