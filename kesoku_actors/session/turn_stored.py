@@ -42,8 +42,6 @@ def stand(state: State, phase: Committing, event: v.CommitStands) -> Transition:
     """Go on as planned; calls of which nothing has started are left alone while something speaks against it (I4)."""
     reply, claim, turn = event.committed, phase.commit.claim, phase.next_turn
     state = know(state, stands(state, phase, reply))
-    if phase.commit.give_back:
-        return enter(state, Done(clean=True)), (v.Finish(clean=True),)
     if turn is None:
         return rest(state)
     calls = open_calls(reply.open_calls, phase.meanwhile)

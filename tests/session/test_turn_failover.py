@@ -60,6 +60,14 @@ def test_each_model_gets_its_own_tries() -> None:
     assert session.stand().has(v.SetTimer)
 
 
+def test_what_a_lost_model_had_streamed_is_not_kept_by_the_end_that_follows() -> None:
+    session = asking()
+    session.hear(v.ModelDelta(session.asked(v.CallModel).ticket, "Once"))
+    lose(session, "cut").hear(v.PersonSpoke(person(2))).stand()
+    assert ends(session.commit) == {"m1": (Status.INTERRUPTED, Reason.INTERRUPTED)}
+    assert not session.commit.insert
+
+
 def test_an_empty_reply_of_a_lost_model_is_not_held_against_the_next() -> None:
     session = asking()
     session.say(reply()).stand().think().fail(Remedy.TELL).stand()

@@ -402,6 +402,10 @@ def test_force_ends_the_jobs_of_a_stopped_turn_also_while_its_end_is_stored() ->
     assert session.hear(v.ForceRequested()).effects == (v.EndJobs("m1"),)
 
 
+def test_force_while_a_turn_is_claimed_ends_nothing() -> None:
+    assert not Session(person(1)).stop("m2").hear(v.ForceRequested()).effects
+
+
 def test_force_of_another_message_ends_no_job_of_the_turn() -> None:
     session = working("c1", mode=BusyMode.QUEUE).hear(v.PersonSpoke(person(2))).stop("m2")
     assert not session.hear(v.ForceRequested()).effects

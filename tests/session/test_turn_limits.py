@@ -105,6 +105,13 @@ def test_a_shutdown_returns_a_batch_of_which_nothing_runs() -> None:
     assert session.commit.give_back
 
 
+def test_a_shutdown_leaves_calls_that_have_not_started_to_the_next_life() -> None:
+    session = thinking().say(reply("", call(id="c1"), call(id="c2"))).stand("c1", "c2")
+    session.hear(v.ToolStarted("c1"), v.ToolWaiting("c2"), v.ShutdownRequested(), v.PersonSpoke(person(2)))
+    assert not session.effects
+    assert session.hear(v.ToolSettled("c1", Outcome.OK)).commit.give_back
+
+
 def test_a_shutdown_while_a_turn_is_resumed_starts_none_of_its_calls() -> None:
     session = Session(returned=("m1",)).hear(v.ShutdownRequested()).stand("c1", state=CallState.WAITING)
     assert not session.has(v.StartTools)
