@@ -10,6 +10,7 @@ import click
 
 from kesoku_actors.cli.configuration import config_option, settings_of
 from kesoku_actors.cli.exit_codes import exit_codes_help
+from kesoku_actors.cli.run import tell
 
 _OF_A_PROGRAM = """\b
 With FILE_OR_MODULE the exit code is of the verdict:
@@ -58,6 +59,10 @@ def command(target: str | None, config: str | None, **options: Any) -> None:
     if given:
         raise click.UsageError(f"--{given[0].replace('as_', '')} is for a program: name a FILE_OR_MODULE")
     settings = settings_of(config, {}, thorough=True)
+    from kesoku_actors.app.trial import tried
+
+    for warning in tried(settings):
+        tell("warning", warning)
     if settings.source is None:
         click.echo(
             f"ok: there is no configuration, the defaults hold; data lives in {settings.workspace.db_path.parent}"

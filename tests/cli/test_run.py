@@ -229,3 +229,15 @@ def test_model_list_says_which_models_there_are(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert run(["model", "list"]) == 0
     assert capfd.readouterr().out == "smollm2  98 MB  not here; fetch it: kesoku-actors model pull smollm2\n"
+
+
+def test_check_tries_what_only_trying_shows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text('[tools]\nmodules = ["nothere.py"]\n')
+    assert run(["check", "-c", str(path)]) == 0
+    assert "warning: tools: nothere.py" in capfd.readouterr().err
+    path.write_text('[tools.rules]\nrun_shel_command = "always"\n')
+    assert run(["check", "-c", str(path)]) == 78
+    told = capfd.readouterr().err
+    assert "tools.rules.run_shel_command" in told
+    assert "run_shell_command" in told
