@@ -14,7 +14,6 @@ from attrs import evolve
 from kesoku_actors.protocol import CallState
 from kesoku_actors.session.turn_commit import give_back, hear, heard_since, send
 from kesoku_actors.session.turn_state import (
-    NO_CALLS,
     UNSTARTED,
     Aborting,
     Batch,
@@ -65,7 +64,7 @@ def _attend(state: State, batch: Batch) -> Transition:
     turn = batch.turn
     states = set(turn.calls.values())
     if states == {CallState.SETTLED}:
-        return send(state, turn, evolve(turn, calls=NO_CALLS), results=ResultMode.PUBLISH)
+        return send(state, turn, turn, results=ResultMode.PUBLISH)
     if state.session.shutdown and CallState.STARTED not in states:
         return give_back(state, turn)
     withdrawn, ended = _to_withdraw(state, batch), _to_end(state, batch)

@@ -102,6 +102,9 @@ def test_a_resumed_turn_goes_on_counting_from_what_the_store_knows() -> None:
     session = Session(returned=("m1",), limits=TurnLimits(max_turn_tokens=1000))
     session.tokens = 1001
     assert ends(session.stand().commit) == {"m1": (Status.ERROR, Reason.BUDGET)}
+    session = Session(returned=("m1",), limits=TurnLimits(max_turn_cost=0.5))
+    session.cost = 0.51
+    assert ends(session.stand().commit) == {"m1": (Status.ERROR, Reason.BUDGET)}
 
 
 def test_the_next_turn_begins_with_nothing_used() -> None:

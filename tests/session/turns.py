@@ -53,7 +53,7 @@ class Session:
     def __init__(self, *waiting: Waiting, mode: BusyMode = BusyMode.INTERRUPT, **more: Any) -> None:
         self.limits = more.pop("limits", TurnLimits())
         self.mode, self.stops, self.steps, self.spent_s = mode, more.pop("stops", ()), 0, 0.0
-        self.tokens = 0
+        self.tokens, self.cost = 0, 0.0
         self.state: State = begin(KEY, self.limits)
         self.effects: tuple[v.Effect, ...] = ()
         self.last: dict[type[object], v.Effect] = {}
@@ -100,6 +100,7 @@ class Session:
             steps=self.steps,
             spent_s=self.spent_s,
             tokens=self.tokens,
+            cost=self.cost,
             mode=self.mode,
             stops=self.stops,
         )
