@@ -42,6 +42,7 @@ async def test_o3_the_first_outcome_stands(tmp_path: Path):
         key, root = await home.begin()
         (call,) = await home.call(key, root, "look")
         assert await home.store.stage(staged(call, "first"))
+        assert not home.publications[-1].approvals, "nobody was asked about it"
         assert not await home.store.stage(staged(call, "second"))
         assert not await home.store.call_started(CallStarted(call_id=call))
         assert await home.reader.calls(root.id) == (OpenCall(call_id=call, state=CallState.SETTLED),)
@@ -71,6 +72,9 @@ async def test_t7_an_approved_call_starts_and_is_not_asked_about_again(tmp_path:
         standing = await home.store.call_waiting(CallWaiting(call_id=call, expires=3_000.0))
         assert standing == Standing(state=CallState.COMMITTED, is_approved=True)
         assert await home.store.call_started(CallStarted(call_id=call))
+        told = len(home.publications)
+        assert await home.store.stage(staged(call))
+        assert len(home.publications) == told, "what was decided before is not told again"
 
 
 async def test_t7_a_denied_call_is_settled_and_says_who_denied_it(tmp_path: Path):

@@ -65,6 +65,16 @@ async def test_c4_answer_status_and_step_are_one_transaction(tmp_path: Path):
         assert stored.step == step()
 
 
+async def test_m4_of_the_rows_of_a_step_the_models_are_what_it_said(tmp_path: Path):
+    notice = Draft(role=Role.SYSTEM, type=Type.TEXT, status=Status.PENDING, sender=SYSTEM, content="to people")
+    async with living(tmp_path / "k.db") as home:
+        key, root = await home.begin()
+        reply = await home.stand(key, root, step=step(), insert=(saying("hm", Status.RESPONDED), notice))
+        assert reply.said == (reply.rows[0].id,)
+        (stored,) = (await home.reader.history(key.session_id)).steps
+        assert stored.message_ids == reply.said
+
+
 async def test_m4_a_step_is_read_back_as_it_was_committed(tmp_path: Path):
     async with living(tmp_path / "k.db") as home:
         key, root = await home.begin()
@@ -313,6 +323,15 @@ async def test_a_commit_without_a_turn_tells_of_no_steps_and_no_time(tmp_path: P
         message = await home.say()
         reply = await home.stand(await home.hire(message.session_id), ends=(cut(message),))
         assert (reply.steps, reply.spent_s, reply.said, reply.open_calls) == (0, 0.0, (), ())
+
+
+async def test_o2_a_stop_of_others_lets_nobody_be_passed_over(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        first, second, third = await home.say("first"), await home.say("second"), await home.say("third")
+        await home.stop(first.session_id, third)
+        reply = await home.commit(await home.hire(first.session_id), claim=take(second))
+        assert isinstance(reply, Refused)
+        assert reply.reason is RefusalReason.MOVED
 
 
 async def test_o2_words_that_a_stop_covers_stand_in_nobodys_way(tmp_path: Path):

@@ -14,34 +14,22 @@ from attrs import define, field
 
 from kesoku_actors.actors import ActorStopped, SystemFailed
 from kesoku_actors.errors import NotFound
-from kesoku_actors.protocol import BusyMode, Channel, Inbound, InvalidMessage, Reason
+from kesoku_actors.protocol import InvalidMessage
 from kesoku_actors.store import (
-    BeginEpoch,
     Command,
-    Commit,
-    Committed,
     Durability,
     Inline,
-    Post,
-    Posted,
     Publication,
-    RefusalReason,
-    Refused,
-    Registered,
-    RegisterWorker,
     RequestStop,
     ResultMode,
-    SetMode,
     StoreBusy,
     StoreDamaged,
     Threaded,
-    WorkerKey,
 )
 from kesoku_actors.store.access import Access
 from kesoku_actors.store.engine import HANDLERS
 from tests.store.disks import Disk, failing_disk
-from tests.store.home import Home, cut, done, living, take
-from tests.store.memory import engine_in_memory
+from tests.store.home import Home, done, living, take
 
 T = TypeVar("T")
 BOTH = pytest.mark.parametrize("durability", list(Durability))
@@ -157,66 +145,6 @@ async def test_the_points_of_a_group_name_the_kind_of_command_and_what_a_commit_
         assert (await kind_of(home.call(key, root, "look")))[0] == "Commit(step insert)"
         kind, _ = await kind_of(home.stand(key, root, results=ResultMode.SETTLE, ends=(done(root),)))
         assert kind == "Commit(results ends)"
-
-
-def test_what_a_group_said_that_was_not_committed_is_forgotten():
-    failing: list[Exception] = []
-
-    def probe(point: str) -> None:
-        if failing and point == "store.before_commit":
-            raise failing.pop()
-
-    engine = engine_in_memory(probe)
-
-    def run(command: Command, *, fails: bool = False) -> object:
-        if not fails:
-            return engine.run([command])[0][0]
-        failing.append(apsw.FullError())
-        with pytest.raises(apsw.FullError):
-            engine.run([command])
-        return None
-
-    run(BeginEpoch(clean=True))
-    posted = run(Post(id="p", inbound=Inbound(chatbot_id="bot", channel_id="room", content="hello")))
-    assert isinstance(posted, Posted)
-    session_id = posted.message.session_id
-    key = WorkerKey(session_id=session_id, epoch=1, worker=1)
-    claim = Commit(id="claim", key=key, claim=take(posted.message))
-    run(RegisterWorker(key=key), fails=True)
-    refused = run(claim)
-    assert isinstance(refused, Refused)
-    assert refused.reason is RefusalReason.STALE
-    run(RegisterWorker(key=key))
-    stop = run(RequestStop(session_id=session_id))
-    end = Commit(id="end", key=key, ends=(cut(posted.message, Reason.STOPPED),))
-    run(end, fails=True)
-    refused = run(claim)
-    assert isinstance(refused, Refused)
-    assert (refused.reason, refused.stops) == (RefusalReason.MOVED, (stop,))
-    ended = run(end)
-    assert isinstance(ended, Committed)
-    assert ended.stops == ()
-
-
-def test_a_mode_holds_for_the_commits_behind_it_in_its_group():
-    engine = engine_in_memory()
-    channel = Channel(chatbot_id="bot", channel_id="room")
-    other = Channel(chatbot_id="bot", channel_id="other")
-    begin = BeginEpoch(clean=True)
-    posts = [
-        Post(id=each.channel_id, inbound=Inbound(chatbot_id="bot", channel_id=each.channel_id, content="hello"))
-        for each in (channel, other)
-    ]
-    (_, *posted), _ = engine.run([begin, *posts])
-    registers = [
-        RegisterWorker(key=WorkerKey(session_id=reply.message.session_id, epoch=1, worker=number))
-        for number, reply in enumerate(posted)
-        if isinstance(reply, Posted)
-    ]
-    (*_, first, second), _ = engine.run([*registers, SetMode(channel=channel, mode=BusyMode.STEER), *registers])
-    assert isinstance(first, Registered)
-    assert isinstance(second, Registered)
-    assert (first.mode, second.mode) == (BusyMode.STEER, BusyMode.INTERRUPT)
 
 
 async def test_an_asker_that_left_does_not_undo_what_was_begun(tmp_path: Path):

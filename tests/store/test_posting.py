@@ -37,7 +37,7 @@ async def test_a_posted_message_is_stored_whole(tmp_path: Path):
         assert reply.is_new
         assert await home.reader.message(reply.message.id) == reply.message
         assert reply.message.metadata == {"sent_at": 5, "tags": ["ä", None]}
-        assert (reply.message.root_id, reply.message.place) == (None, None)
+        assert (reply.message.root_id, reply.message.place, reply.message.external_id) == (None, None, "x1")
 
 
 async def test_m1_seq_and_rev_are_never_given_twice_also_after_deletion(tmp_path: Path):
@@ -282,6 +282,10 @@ async def test_a_notice_to_people_leaves(tmp_path: Path):
         assert await home.reader.leaving(ROOM) == (notice,)
         with pytest.raises(NotFound):
             await home.store.notice(PostNotice(session_id="nowhere", content="note"))
+        with pytest.raises(InvalidMessage):
+            await home.store.notice(
+                PostNotice(session_id=message.session_id, content="note", metadata={"attachments": "x"})
+            )
 
 
 async def test_a_session_is_titled_by_its_first_words(tmp_path: Path):

@@ -74,18 +74,19 @@ async def test_a_clear_gives_no_money_back(tmp_path: Path) -> None:
         assert await home.reader.spent(DAY) == pytest.approx(0.5)
 
 
-async def test_a_resumed_turn_is_told_what_it_used_so_far(tmp_path: Path) -> None:
+@pytest.mark.parametrize("steps", [1, 2])
+async def test_a_resumed_turn_is_told_what_it_used_so_far(tmp_path: Path, steps: int) -> None:
     async with living(tmp_path / "k.db") as home:
         key, root = await home.begin("hello")
         used = Usage(input=100, cached=40, output=20, thinking=5, cost=0.25)
-        for number in range(2):
+        for number in range(steps):
             step = Step(inference_id=f"i{number}", provider="p", model="m", state=StepState.FAILED, usage=used)
             committed = await home.stand(key, root, step=step)
             assert (committed.tokens, committed.cost) == (0, 0.0), "the worker that made it counts itself"
         await home.store.give_back(GiveBack(key=key, clean=True))
         key = await home.hire(key.session_id)
         committed = await home.stand(key, claim=take(root, Reason.RESUMED))
-        assert (committed.tokens, committed.cost) == (240, 0.5)
+        assert (committed.tokens, committed.cost) == (120 * steps, 0.25 * steps)
 
 
 async def test_the_model_chosen_for_a_channel_survives_a_restart(tmp_path: Path) -> None:
