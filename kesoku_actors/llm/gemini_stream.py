@@ -145,11 +145,13 @@ class GeminiStream:
                 yield from self._take_part(dict(part))
 
     def _take_part(self, part: dict[str, Any]) -> Iterator[Piece]:
+        if not isinstance(part.get("text", ""), str):
+            del part["text"]
         if "functionCall" in part:
             self._take_call(part)
             return
         text = part.get("text")
-        if not isinstance(text, str):
+        if text is None:
             if part:
                 self._parts.append(part)
             return
@@ -236,10 +238,10 @@ def _fields(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 def _call(call: Mapping[str, Any], *, is_cut: bool) -> CallRequest:
     name, call_id, arguments = call.get("name"), call.get("id"), call.get("args") or {}
     invalid = "the call was cut off before its arguments were complete; it was not run" if is_cut else None
+    if not isinstance(arguments, Mapping):
+        invalid, arguments = "the arguments are not a JSON object", {}
     if not isinstance(name, str) or not name:
         invalid, name = "the call names no tool", "unknown"
-    elif not isinstance(arguments, Mapping):
-        invalid, arguments = "the arguments are not a JSON object", {}
     return CallRequest(
         name=whole_text(name),
         arguments=dict(arguments),
