@@ -32,7 +32,6 @@ def begin_epoch(tx: Transaction, command: BeginEpoch) -> EpochBegun:
         session = tx.session(session_id)
         if command.channels is None or session.channel in command.channels:
             give_back(tx, session, clean=command.clean, max_attempts=command.max_attempts)
-    tx.write_sessions()
     tx.execute("DELETE FROM refused WHERE epoch < ?", (epoch - 1,))
     return EpochBegun(
         epoch=epoch,

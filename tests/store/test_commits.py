@@ -393,6 +393,14 @@ async def test_a_plan_that_fails_half_way_leaves_no_trace(tmp_path: Path):
         assert await home.reader.head() == head
 
 
+async def test_a_plan_that_waits_no_longer_for_the_files_of_nobody_is_refused(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, root = await home.begin()
+        reply = await home.commit(key, root, late=("nobody",))
+        assert isinstance(reply, Refused)
+        assert reply.reason is RefusalReason.INVALID
+
+
 async def test_m8_attachments_still_expected_are_settled_as_late_and_named(tmp_path: Path):
     arrived = {"filename": "a.png", "mime_type": "image/png", "path": "in/a.png"}
     expected = {"filename": "b.png", "mime_type": "image/png", "state": "expected"}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import apsw
 import pytest
 
-from kesoku_actors.protocol import BusyMode, Channel, Inbound, Reason
+from kesoku_actors.protocol import BusyMode, Channel, Inbound, Reason, Status
 from kesoku_actors.store import (
     BeginEpoch,
     CloseSession,
     Command,
     Commit,
     Committed,
+    EpochBegun,
     Post,
     Posted,
     PostRefused,
@@ -133,6 +134,20 @@ def test_b4_a_message_taken_within_a_group_makes_room_for_one_behind_it():
     assert isinstance(refused, PostRefused)
     assert isinstance(stands, Committed)
     assert isinstance(taken, Posted)
+
+
+def test_c2_an_epoch_takes_back_what_was_claimed_in_its_own_group():
+    engine = engine_in_memory()
+    (_, first), _ = engine.run([BeginEpoch(clean=True), post("a")])
+    assert isinstance(first, Posted)
+    key = WorkerKey(session_id=first.message.session_id, epoch=1, worker=1)
+    claim = Commit(id="claim", key=key, claim=take(first.message))
+    (_, stands, begun), told = engine.run([RegisterWorker(key=key), claim, BeginEpoch(clean=True)])
+    assert isinstance(stands, Committed)
+    assert isinstance(begun, EpochBegun)
+    assert begun.runnable == (key.session_id,)
+    assert told is not None
+    assert [row.status for row in told.changed] == [Status.PENDING_AGENT]
 
 
 def test_m7_a_session_closed_and_wiped_in_one_group_is_gone():

@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 
 from kesoku_actors.errors import NotFound
-from kesoku_actors.protocol import BusyMode, Channel, Message, Outcome, Reason, Role, Status, Type
+from kesoku_actors.protocol import SYSTEM, BusyMode, Channel, Inbound, Message, Outcome, Reason, Role, Status, Type
 from kesoku_actors.store import (
     BeginEpoch,
     CallProcess,
@@ -16,6 +16,8 @@ from kesoku_actors.store import (
     Commit,
     DeadCall,
     GiveBack,
+    Post,
+    Posted,
     RefusalReason,
     Refused,
     RegisterWorker,
@@ -68,11 +70,22 @@ async def test_c2_a_turn_goes_back_whole_and_is_handed_to_the_next_worker(tmp_pa
 
 async def test_i6_a_worker_is_told_who_waits_and_what_of_it_wakes(tmp_path: Path):
     async with living(tmp_path / "k.db") as home:
-        rows = await home.say(), await home.ring(), await home.ring(wakes=False)
+        unsaid = Inbound(
+            chatbot_id=ROOM.chatbot_id, channel_id=ROOM.channel_id, content="x", sender=SYSTEM, role=Role.SYSTEM
+        )
+        rows = [await home.say(), await home.ring(), await home.ring(wakes=False)]
+        posted = await home.store.post(Post(id="p", inbound=unsaid))
+        assert isinstance(posted, Posted)
+        rows.append(posted.message)
         key = await home.hire(rows[0].session_id)
         waiting = (await home.store.register(RegisterWorker(key=key))).waiting
         assert [each.id for each in waiting] == [row.id for row in rows]
-        assert [(each.is_person, each.wakes) for each in waiting] == [(True, True), (False, True), (False, False)]
+        assert [(each.is_person, each.wakes) for each in waiting] == [
+            (True, True),
+            (False, True),
+            (False, False),
+            (False, False),
+        ]
 
 
 async def test_a_turn_that_has_ended_is_handed_to_no_worker(tmp_path: Path):
@@ -140,6 +153,27 @@ async def test_c2_attempts_rise_only_after_an_unclean_end_and_the_third_is_the_l
         assert (notice.role, notice.root_id) == (Role.SYSTEM, root.id)
         assert "3 attempts" in notice.content
         assert notice.metadata == {"reason": Reason.ATTEMPTS}
+
+
+async def test_c2_after_a_turn_that_was_given_up_the_next_begins(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, root = await home.begin()
+        await home.store.give_back(GiveBack(key=key, clean=False, max_attempts=1))
+        assert (await home.now(root)).status is Status.ERROR
+        key, following = await home.begin("and this?")
+        assert (await home.answer(key, following)).steps == 1
+
+
+async def test_c2_a_returned_turn_is_taken_up_by_its_root_and_by_no_other_message(tmp_path: Path):
+    async with living(tmp_path / "k.db") as home:
+        key, root = await home.begin()
+        adopted = await home.say("and this")
+        await home.stand(key, root, adopt=(take(adopted, Reason.STEERED),))
+        await home.store.give_back(GiveBack(key=key, clean=True))
+        key = await home.hire(key.session_id)
+        reply = await home.commit(key, claim=take(adopted, Reason.RESUMED))
+        assert isinstance(reply, Refused)
+        assert reply.reason is RefusalReason.INVALID
 
 
 async def test_c2_a_stored_stop_wins_over_the_last_attempt(tmp_path: Path):
