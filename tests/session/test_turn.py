@@ -14,7 +14,6 @@ from kesoku_actors.llm.port import CallRequest, Finish, Remedy, Reply
 from kesoku_actors.protocol import (
     Activity,
     BusyMode,
-    Channel,
     Draft,
     Outcome,
     Reason,
@@ -26,38 +25,17 @@ from kesoku_actors.protocol import (
 )
 from kesoku_actors.session import turn_state
 from kesoku_actors.session import vocabulary as v
-from kesoku_actors.session.turn import TRANSITIONS, Misfit, TurnLimits, begin, step
+from kesoku_actors.session.turn import TRANSITIONS, TurnLimits
 from kesoku_actors.session.turn_state import with_piece
 from kesoku_actors.store.port import (
-    Registered,
     ResultMode,
 )
-from tests.session.turns import KEY, Session, call, ends, person, reply, rows, thinking, working
+from tests.session.turns import Session, call, ends, person, reply, rows, thinking, working
 
 
 def test_every_event_has_an_entry_in_every_phase() -> None:
     phases, events = get_args(turn_state.Phase), get_args(v.Event)
     assert set(TRANSITIONS) == {(phase, event) for phase in phases for event in events}
-
-
-def test_nothing_comes_before_the_registration() -> None:
-    with pytest.raises(Misfit, match="PersonSpoke"):
-        step(begin(KEY, TurnLimits()), v.PersonSpoke(person(1)))
-
-
-def test_a_worker_resumes_once() -> None:
-    session = thinking()
-    registered = Registered(
-        channel=Channel(chatbot_id="bot", channel_id="room"),
-        mode=BusyMode.QUEUE,
-        waiting=(),
-        returned=(),
-        returned_began=None,
-        stops=(),
-        self_started=0,
-    )
-    with pytest.raises(Misfit, match="Resumed"):
-        session.hear(v.Resumed(registered))
 
 
 def test_an_event_whose_ticket_is_not_outstanding_changes_nothing() -> None:

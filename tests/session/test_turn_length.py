@@ -130,6 +130,12 @@ def test_the_same_call_with_the_same_result_again_and_again_ends_the_turn_and_sa
     assert "the same call gave the same result 3 times in a row" in commit.insert[-1].content
 
 
+def test_a_circle_is_told_as_one_also_when_the_steps_are_used_up_with_it() -> None:
+    session = thinking(limits=TurnLimits(max_same_batches=2, max_steps=2))
+    look(session, 0, "sky", "blue").think()
+    assert "2 times in a row" in look(session, 1, "sky", "blue").commit.insert[-1].content
+
+
 def test_equal_arguments_in_another_order_are_the_same_call() -> None:
     session = thinking(limits=LIMITS)
     for number, at in enumerate(({"x": 1, "y": 2}, {"y": 2, "x": 1})):
