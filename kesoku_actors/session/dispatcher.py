@@ -96,11 +96,11 @@ class Crew:
     def look(self, session_id: str) -> None:
         """Start a worker for a session with a message of a person, unless one lives.
 
-        What was broadcast while its latch was attached is the worker's business, and was heard by it before us.
+        What was broadcast while its latch was attached is the worker's business. But what we read of the store when we
+        began to listen may not have been broadcast yet: a worker that ends first never hears of it, so its end looks.
         """
         if session_id in self.live:
-            if session_id in self.ends:
-                self.spoken.add(session_id)
+            (self.spoken if session_id in self.ends else self.again).add(session_id)
             return
         self.started += 1
         key = WorkerKey(session_id=session_id, epoch=self.epoch, worker=self.started)
