@@ -172,7 +172,7 @@ def _fields(kind: Any) -> Iterator[tuple[str, str, Any]]:
     if attrs.has(kind):
         for field in attrs.fields(kind):
             if field.init:
-                is_made = isinstance(field.default, attrs.Factory)  # type: ignore[arg-type]
+                is_made = isinstance(field.default, attrs.Factory)  # type: ignore[arg-type]  # a class, typed as a function
                 default = REQUIRED if field.default is attrs.NOTHING else UNTOLD if is_made else field.default
                 yield field.alias, field.name, default
         return

@@ -119,7 +119,7 @@ def linearizable(
         search = find_order(
             len(operations),
             _precedence(spans),
-            lambda state, number, operations=operations: model.follow(state, operations[number]),  # type: ignore[misc]
+            lambda state, number, operations=operations: model.follow(state, operations[number]),  # type: ignore[misc]  # a default binds the loop's value
             model.initial(),
             required=sum(1 << number for number, one in enumerate(operations) if one.back is not None),
             budget=budget - tried,
@@ -196,7 +196,7 @@ def serializable(
     search = find_order(
         len(done),
         _precedence(spans) if strictly else [0] * len(done),
-        lambda state, number: done[number].follow(state, (read, write), initial),  # type: ignore[arg-type]
+        lambda state, number: done[number].follow(state, (read, write), initial),  # type: ignore[arg-type]  # pairs, not one state
         frozenset(),
         required=(1 << len(done)) - 1,
         budget=budget,

@@ -87,7 +87,7 @@ def broken_promise(play: Callable[[Callable[[], Any], Strategy], Any]) -> str | 
         seen: list[str] = []
         strategy.begin(RunInfo(number=0, rng=random.Random(0), length=10))
         try:
-            error = play(lambda program=program, seen=seen: program(seen), strategy).error  # type: ignore[misc]
+            error = play(lambda program=program, seen=seen: program(seen), strategy).error  # type: ignore[misc]  # defaults bind them
         except (AttributeError, TypeError, KeyError) as missing:
             return f"{promise} ({missing})"
         ended_with = {type(leaf) for leaf in leaves(error)} if error is not None else set()

@@ -14,7 +14,7 @@ import re
 import warnings
 from collections.abc import Iterable, Sequence
 from re import _constants as code  # type: ignore[attr-defined]  # not public, and the same since Python 3.11
-from re import _parser as reader  # type: ignore[attr-defined]
+from re import _parser as reader  # type: ignore[attr-defined]  # the same
 from typing import Any, Final, Protocol
 
 from attrs import field, frozen
