@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from cattrs import BaseValidationError, Converter, transform_error
+from attrs import fields
+from cattrs import BaseValidationError, Converter, ForbiddenExtraKeysError, transform_error
 from cattrs.v import format_exception
 
 from kesoku_actors.errors import ConfigError
@@ -75,7 +76,15 @@ def _check_arguments(arguments: object) -> None:
 
 def _problem(error: BaseException, wanted: type | None) -> str:
     """Word one problem; our own sentences say more than the type that was wanted."""
+    if isinstance(error, ForbiddenExtraKeysError):
+        unknown = ", ".join(map(repr, sorted(error.extra_fields)))
+        return f"there is no key {unknown} here; the keys are {', '.join(_keys(error.cl))}"
     return str(error) if isinstance(error, ValueError) else format_exception(error, wanted)
+
+
+def _keys(of: type) -> Iterator[str]:
+    spelled = {(kind, filled): verb for verb, (kind, filled) in _VERBS.items()}
+    return (spelled.get((of, name.name), name.name) for name in fields(of))
 
 
 def load_scenario(path: Path) -> Scenario:

@@ -27,6 +27,14 @@ def blocks(language: str) -> list[str]:
     return [dedent(block).strip() + "\n" for block in found]
 
 
+def scenario_file() -> str:
+    """Return the scenario that the README has its readers write."""
+    [scenario] = re.findall(
+        r"^    inferences = \[\n(?:    .*\n|\n)+", (ROOT / "README.rst").read_text("utf-8"), re.MULTILINE
+    )
+    return dedent(scenario)
+
+
 @pytest.fixture
 def reader(tmp_path):
     """A folder like a checkout, for someone without keys; the environment is the one that runs this test."""
@@ -90,9 +98,19 @@ def test_the_tools_of_ones_own_are_called_as_written(reader, tmp_path):
     assert diary.read_text() == "2024-05-31: It is warm.\n"
 
 
+def test_the_scenario_is_played_as_written(reader, tmp_path):
+    [configuration] = [block for block in blocks("toml") if "scenario_path" in block]
+    Path(tmp_path / "scenario.toml").write_text(scenario_file())
+    Path(tmp_path / "config.toml").write_text(configuration)
+    for said, answered in (("How is the weather?", "It rains."), ("Which year is it?", "That was the year.")):
+        talk = reader(f'scripts/kesoku-actors chat -c config.toml --llm scripted "{said}"')
+        assert (talk.returncode, talk.stdout.strip().endswith(answered)) == (0, True), talk.stderr
+
+
 def test_every_configuration_is_accepted(reader, tmp_path):
     configurations = blocks("toml")
     assert configurations
+    Path(tmp_path / "scenario.toml").write_text(scenario_file())
     for text in configurations:
         Path(tmp_path / "config.toml").write_text(text)
         done = reader("scripts/kesoku-actors check -c config.toml")

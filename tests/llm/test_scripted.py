@@ -188,15 +188,18 @@ def test_a_file_gives_the_same_scenario_as_values(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("repeet = true", "repeet"),
-        ('inferences = [[{ say = "a", cal = "b" }]]', "inferences[0][0]"),
+        ("repeet = true", "no key 'repeet' here; the keys are inferences, rules, repeat, asides, context_tokens @"),
+        (
+            'inferences = [[{ say = "a", cal = "b" }]]',
+            "no key 'cal' here; the keys are say, word_delay_s @ scenario.inferences[0][0]",
+        ),
         ("inferences = [[{ say = 3 }]]", "expected str, got int @ scenario.inferences[0][0].text"),
         ("inferences = [[{ }]]", "exactly one of the keys"),
         ('inferences = [[{ say = "a", think = "b" }]]', "exactly one of the keys"),
         ("inferences = [[4]]", "a move is a table"),
         ("inferences = [[{ stall = 3 }]]", "stall is true or absent"),
         ('inferences = [[{ end = "later" }]]', "expected one of stop, calls"),
-        ("inferences = [[{ spend = { inputs = 3 } }]]", "inputs"),
+        ("inferences = [[{ spend = { inputs = 3 } }]]", "'inputs' here; the keys are input, cached, output, thinking"),
         ('inferences = [[{ call = "a", arguments = { day = 1979-05-27 } }]]', "the argument day cannot be sent"),
         ('inferences = [[{ call = "a", arguments = { b = [nan] } }]]', "the argument b cannot be sent: nan is no JSON"),
         ("inferences = [[{ wait_s = -1 }]]", "wait_s must be from 0 to 86400 seconds, not -1"),
