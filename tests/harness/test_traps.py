@@ -21,7 +21,7 @@ import pytest
 import trio
 
 from kesoku_actors.harness.allow import Allow
-from kesoku_actors.harness.control import Limits, canary, check_trio, control
+from kesoku_actors.harness.control import Limits, canary, check_trio, control, runqueue
 from kesoku_actors.harness.errors import Escape, Livelock, RunEnded, StepLimit, Stuck, UnsupportedTrio
 from kesoku_actors.harness.failures import leaves
 from kesoku_actors.harness.replay import Replay
@@ -394,13 +394,14 @@ def test_an_unknown_trio_is_refused(monkeypatch: Any) -> None:
 
 
 def test_a_trio_that_takes_its_batches_in_another_way_is_refused(monkeypatch: Any) -> None:
-    def takes_two(self: Any) -> Any:
-        for _ in range(2):
-            if self.tasks and (task := self.control.pick(self.tasks)) is not None:
-                yield task
+    def takes_two(things: Any) -> Any:
+        if not isinstance(things, runqueue.RunQueue):
+            return list(things)
+        batch = things.batch.begun()
+        return [batch.pop() for _ in range(2) if batch]
 
     control._broken_promise.cache_clear()
-    monkeypatch.setattr(control._RunQueue, "__iter__", takes_two)
+    monkeypatch.setattr(runqueue, "_taken", takes_two)
     try:
         with pytest.raises(UnsupportedTrio, match="relies on"):
             run(BUGLESS, Random())

@@ -1,7 +1,7 @@
 """Control of trio's scheduler: one run of a program, in which a strategy decides every step.
 
-How: trio's loop takes what is in `runner.runq` as a batch in each of its passes. `_RunQueue` stands in its place, and
-gives each pass exactly one task: the one that the strategy chose. Time is virtual: it jumps to the next deadline when
+How: trio's loop takes what is in `runner.runq` as a batch in each of its passes. `runqueue` stands in its place, and
+gives it one task at a time: the one that the strategy chose. Time is virtual: it jumps to the next deadline when
 nothing is runnable, and, when the strategy says so, while work is. There are no file descriptors; what would wait for
 one is an `Escape`.
 
@@ -13,8 +13,9 @@ raises crosses trio's loop: it is kept until the program is unwound.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable
 from functools import cache
+from itertools import starmap
 from typing import Any, Final
 
 import outcome
@@ -26,6 +27,7 @@ from kesoku_actors.harness.allow import Allow
 from kesoku_actors.harness.control.canary import TRIED, broken_promise
 from kesoku_actors.harness.control.current import Events
 from kesoku_actors.harness.control.livelock import Suspicion
+from kesoku_actors.harness.control.runqueue import RunQueue, batches_of_one
 from kesoku_actors.harness.control.standins import VirtualClock, without_the_system
 from kesoku_actors.harness.control.traps import trapped
 from kesoku_actors.harness.control.watchdog import watched
@@ -78,7 +80,8 @@ class Step:
 class Run:
     """What came of one run."""
 
-    schedule: Schedule
+    choices: tuple[tuple[int, int], ...]
+    """At each decision: what was chosen, of how many ways."""
     steps: int
     error: BaseException | None
     """How the program ended; none when it returned."""
@@ -95,29 +98,10 @@ class Run:
     ended_at: int | None
     """The step at which the harness ended the program, when it did not end by itself."""
 
-
-@define(eq=False)
-class _RunQueue:
-    """In place of `runner.runq`: a pass of the loop gets one task."""
-
-    control: _Control
-    tasks: list[Any] = field(factory=list)
-
-    def append(self, task: Any) -> None:
-        self.tasks.append(task)
-
-    def __bool__(self) -> bool:
-        return bool(self.tasks)
-
-    def __len__(self) -> int:
-        return len(self.tasks)
-
-    def __iter__(self) -> Iterator[Any]:
-        if self.tasks and (task := self.control.pick(self.tasks)) is not None:
-            yield task
-
-    def clear(self) -> None:
-        pass
+    @property
+    def schedule(self) -> Schedule:
+        """The choices, to be written down and played again."""
+        return Schedule(tuple(starmap(Choice, self.choices)))
 
 
 @define(eq=False)
@@ -136,30 +120,45 @@ class _Control(trio.abc.Instrument):
     steps: int = 0
     lanes: list[Lane] = field(factory=list)
     trace: list[Step] = field(factory=list)
-    choices: list[Choice] = field(factory=list)
+    choices: list[tuple[int, int]] = field(factory=list)
     events: Events = field(factory=Events)
     refused: BaseException | None = None
     """What the strategy raised."""
     deadlock: Deadlock | None = None
     last: Lane | None = None
-    is_fair: bool = False
-    """Whether the strategy is set aside: whoever became runnable first runs, and time passes when nobody can run."""
+    _is_fair: bool = False
+    _aside_at: int = 0
+    """Behind how many steps it is looked at whether the strategy still decides."""
     _by_task: dict[Any, Lane] = field(factory=dict)
+    _runq: RunQueue = field(init=False)
+    _deadlines: Any = field(init=False)
+    _chosen: list[Any] = field(init=False)
     _ready: list[Lane] = field(factory=list)
-    _known: int = 0
-    """How many of the ready ones had been ready before the last step."""
+    """The lanes of what is in the queue, in the same order, as far as they are known."""
     _last_step: int = 0
     _ending: BaseException | None = None
     """What is thrown into every task, once the run is to end."""
     _thrown: set[Lane] = field(factory=set)
     _learns: Learns | None = None
     _sees_all: bool = False
+    _strategy_chooses: Callable[..., int] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.clock = VirtualClock(self)
         self.suspicion = Suspicion(self.limits.steps)
         self._learns = self.strategy if isinstance(self.strategy, Learns) else None
         self._sees_all = bool(getattr(self.strategy, "sees_all", False))
+        self._strategy_chooses = self.strategy.choose
+        self._aside_at = self.suspicion.at
+
+    @property
+    def is_fair(self) -> bool:
+        """Whether the strategy is set aside: whoever became runnable first runs, time passes when nobody can run."""
+        return self._is_fair
+
+    @is_fair.setter
+    def is_fair(self, is_fair: bool) -> None:
+        self._is_fair, self._aside_at = is_fair, 0
 
     @property
     def ended_at(self) -> int | None:
@@ -168,7 +167,9 @@ class _Control(trio.abc.Instrument):
 
     def before_run(self) -> None:
         self.runner = _run.GLOBAL_RUN_CONTEXT.runner
-        self.runner.runq = _RunQueue(self)
+        self._deadlines = self.runner.deadlines
+        self.runner.runq = self._runq = RunQueue(self, self._deadlines)
+        self._chosen = self._runq.batch.chosen
 
     def task_spawned(self, task: Any) -> None:
         parent = self._by_task.get(task.parent_nursery.parent_task) if task.parent_nursery is not None else None
@@ -184,81 +185,92 @@ class _Control(trio.abc.Instrument):
     def task_exited(self, task: Any) -> None:
         self._by_task[task].ended = True
 
-    def pick(self, tasks: list[Any]) -> Any:
-        """Return the task of the next step and take it out; none when time passes instead."""
-        by_task, ready = self._by_task, self._ready
-        fresh = [by_task[task] for task in tasks[len(ready) :]]
-        if len(fresh) > 1:
-            fresh.sort(key=_number)
-        ready += fresh
-        if len(fresh) > 1:
-            tasks[:] = [lane.task for lane in ready]
+    def pick(self) -> bool:
+        """Choose the task of the next step and take it out of the queue; false when there is none, or time passes."""
+        tasks, ready, steps = self._runq, self._ready, self.steps
+        known = len(ready)
+        count = len(tasks)
+        if count == known + 1:
+            ready.append(self._by_task[tasks[known]])
+        elif count > known:
+            self._put_in_order(tasks, ready, known)
+        elif not count:
+            return False
         if self._learns is not None and self.last is not None:
             self._learns.ran(self.last, self.touched)
-        touched, self.touched = self.touched, []
-        if self.keeps_trace and self.trace and (touched or self.events.fired_in_step):
-            self.trace[-1] = _with_touched(self.trace[-1], touched, self.events.fired_in_step)
-            self.events.fired_in_step = []
-        count = len(ready)
-        may_tick = self.may_tick and not self.is_fair and self._may_tick()
-        index = self._choose(ready, count, may_tick)
-        self.steps += 1
+        if self.touched or self.events.fired_in_step:
+            self._keep_touched()
+        may_tick = self.may_tick and self._deadlines._active > 0 and self._may_tick()
+        ways, index = count + may_tick, 0
+        if (steps < self._aside_at or self._asks(ready)) and (ways > 1 or self._sees_all):
+            try:
+                index = self._strategy_chooses(ready, may_tick=may_tick, step=steps)
+                if not 0 <= index < ways:
+                    raise IndexError(f"{self.strategy!r} chose {index} of {ways} ways")
+                if ways > 1:
+                    self.choices.append((index, ways))
+            except BaseException as error:  # whatever it is, it must not cross trio's loop
+                self.refused, index = error, 0
+                self._end(StepLimit("the strategy gave up"))
+        self.steps = steps + 1
         if index == count:
-            self.clock.now = max(self.clock.now, self.runner.deadlines.next_deadline())
-            self._keep(None, ready)
+            self.clock.now = max(self.clock.now, self._deadlines.next_deadline())
+            if self.keeps_trace:
+                self._keep(None, ready)
             self.last = None
-            return None
-        lane = ready[index]
-        self._keep(lane, [lane] if self.is_fair or self.suspicion.is_fair else ready)
+            return False
+        self.last = lane = ready[index]
+        if self.keeps_trace:
+            self._keep(lane, [lane] if self.is_fair or self.suspicion.is_fair else ready)
         if self._ending is not None:
             self._throw_into(lane, self._ending)
         lane.steps += 1
-        self.last = lane
         del ready[index]
-        del tasks[index]
-        return lane.task
+        self._chosen.append(tasks.pop(index))
+        return True
 
-    def _choose(self, ready: list[Lane], count: int, may_tick: bool) -> int:
+    def _put_in_order(self, tasks: list[Any], ready: list[Lane], known: int) -> None:
+        """Take note of tasks that one step made runnable, in the order in which they were spawned."""
+        ready += sorted((self._by_task[task] for task in tasks[known:]), key=_number)
+        tasks[known:] = [lane.task for lane in ready[known:]]
+
+    def _keep_touched(self) -> None:
+        """Begin a new list of what is touched, and keep the last step's, if there is a trace."""
+        touched, self.touched = self.touched, []
+        fired, self.events.fired_in_step = self.events.fired_in_step, []
+        if self.trace:
+            self.trace[-1] = evolve(self.trace[-1], touched=tuple(touched), fired=tuple(fired))
+
+    def _asks(self, ready: list[Lane]) -> bool:
+        """Tell whether the strategy decides this step, too; not when the program is to end, to rest, or goes round."""
         if self._ending is not None:
             if self.steps >= self._last_step:
                 raise self._ending  # the program goes on whatever is thrown into it
-            return 0
+            return False
         suspicion = self.suspicion
         if self.steps >= suspicion.at:
             ending = suspicion.look(self.steps, self.lanes, ready, self.clock, len(self.events.notes))
             if ending is not None:
                 self._end(ending)
-                return 0
-        if self.is_fair or suspicion.is_fair:
-            return 0
-        ways = count + may_tick
-        if ways == 1 and not self._sees_all:
-            return 0
-        try:
-            index = self.strategy.choose(ready, may_tick=may_tick, step=self.steps)
-            if not 0 <= index < ways:
-                raise IndexError(f"{self.strategy!r} chose {index} of {ways} ways")
-        except BaseException as error:  # whatever it is, it must not cross trio's loop
-            self.refused = error
-            self._end(StepLimit("the strategy gave up"))
-            return 0
-        if ways > 1:
-            self.choices.append(Choice(index, ways))
-        return index
+                return False
+        if self.is_fair:
+            return False
+        self._aside_at = suspicion.at
+        return not suspicion.is_fair
 
     def _may_tick(self) -> bool:
-        deadlines = self.runner.deadlines
-        return bool(deadlines._active) and deadlines.next_deadline() - self.clock.now <= self.limits.longest_tick_s
+        """Tell whether the next deadline is near enough."""
+        next_deadline: float = self._deadlines.next_deadline()
+        return next_deadline - self.clock.now <= self.limits.longest_tick_s
 
     def _keep(self, lane: Lane | None, ready: list[Lane]) -> None:
-        if self.keeps_trace:
-            site = site_of(lane.task.coro) if lane is not None else None
-            lane_step = lane.steps if lane is not None else 0
-            self.trace.append(Step(self.steps, lane, lane_step, self.clock.now, site, tuple(ready), ()))
+        site = site_of(lane.task.coro) if lane is not None else None
+        lane_step = lane.steps if lane is not None else 0
+        self.trace.append(Step(self.steps, lane, lane_step, self.clock.now, site, tuple(ready), ()))
 
     def _end(self, error: BaseException) -> None:
         """Unwind the program by throwing an error into its main task, then into every task that runs on."""
-        self._ending, self._last_step = error, self.steps + _UNWINDING
+        self._ending, self._last_step, self._aside_at = error, self.steps + _UNWINDING, 0
 
         def throw() -> None:
             raise error
@@ -305,10 +317,6 @@ def _number(lane: Lane) -> int:
     return lane.number
 
 
-def _with_touched(step: Step, touched: Collection[Any], fired: Collection[Fire]) -> Step:
-    return evolve(step, touched=tuple(touched), fired=tuple(fired))
-
-
 def execute(
     program: Program,
     strategy: Strategy,
@@ -341,7 +349,12 @@ def _execute(
     if observe is not None:
         observe(control)
     error: BaseException | None = None
-    with without_the_system(), watched(control, control.limits.stuck_s) as watch, trapped(allow) as guard:
+    with (
+        without_the_system(),
+        batches_of_one(),
+        watched(control, control.limits.stuck_s) as watch,
+        trapped(allow) as guard,
+    ):
         try:
             trio.run(program, clock=control.clock, instruments=[control])
         except BaseException as raised:
@@ -356,7 +369,7 @@ def _execute(
     if control.refused is not None:
         raise control.refused
     return Run(
-        schedule=Schedule(tuple(control.choices)),
+        choices=tuple(control.choices),
         steps=control.steps,
         error=error,
         lanes=tuple(control.lanes),

@@ -16,7 +16,6 @@ from kesoku_actors.harness.errors import HarnessError, RunEnded
 from kesoku_actors.harness.faults import Fire, Fires
 from kesoku_actors.harness.lanes import Lane
 from kesoku_actors.harness.notes import Note
-from kesoku_actors.harness.schedule import Choice
 from kesoku_actors.harness.sites import Site
 
 RATE: Final = 0.25
@@ -31,7 +30,7 @@ class Controlled(Protocol):
     clock: VirtualClock
     steps: int
     last: Lane | None
-    choices: list[Choice]
+    choices: list[tuple[int, int]]
     is_fair: bool
     refused: BaseException | None
     lanes: list[Lane]
@@ -91,7 +90,7 @@ def fault_in(run: Controlled, name: str, rate: float) -> bool:
     else:
         rng = getattr(run.strategy, "rng", None) or random.Random(f"{run.choices} {fault}")
         fires = rng.random() < rate
-    run.choices.append(Choice(int(fires), 2))
+    run.choices.append((int(fires), 2))
     if fires:
         events.fired.append(fault)
         events.fired_in_step.append(fault)

@@ -31,6 +31,8 @@ class Owner(Enum):
 
 IN_A_THREAD: Final = "work_in_a_thread"
 """The function that a simulated thread is in; its local variable `asked` is the call that asked for the thread."""
+CHOOSES: Final = "pick"
+"""The function of the harness that asks strategies; no step of a program is in it."""
 _HARNESS: Final = str(Path(__file__).parents[1])
 _ZOO: Final = str(Path(__file__).parents[1] / "zoo")
 _STANDARD: Final = tuple({sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")})
@@ -85,7 +87,7 @@ def call_of(frame: FrameType | None) -> Call | None:
     for one in frames_of(frame):
         owner = owner_of(one.f_code.co_filename)
         if found is not None:
-            if owner is Owner.HARNESS and one.f_code.co_name == "_choose":
+            if owner is Owner.HARNESS and one.f_code.co_name == CHOOSES:
                 return None  # a strategy draws
             continue
         if owner is Owner.HARNESS and one.f_code.co_name == IN_A_THREAD:
