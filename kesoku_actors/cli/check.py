@@ -19,11 +19,17 @@ With FILE_OR_MODULE the exit code is of the verdict:
     2  the program is not deterministic, or the command was not understood
     3  the installed trio is not one that the harness knows
     4  inconclusive: a budget ended first, or runs did not end
+With --zoo:
+    0  every seed of every strategy found every bug
+    2  the command was not understood
+    4  some did not
 
 """
 
 
-_DEFAULTS = {"jobs": 1, "step": False, "mermaid": False, "as_json": False}
+_DEFAULTS = {"jobs": 1, "step": False, "mermaid": False, "as_json": False, "zoo": False, "strategy": (), "bug": ()}
+_OF_THE_ZOO = ("seeds", "sample", "bug")
+_OF_PROGRAMS = ("certify", "seed", "replay", "step", "html", "mermaid", "shard", "resume")
 
 
 @click.command("check", epilog=_OF_A_PROGRAM + exit_codes_help())
@@ -32,7 +38,13 @@ _DEFAULTS = {"jobs": 1, "step": False, "mermaid": False, "as_json": False}
 @click.option("--runs", type=click.IntRange(min=1), metavar="N", help="How many schedules to run; else 2000.")
 @click.option("--seconds", type=click.FloatRange(min=0), metavar="S", help="CPU time after which to stop, undecided.")
 @click.option("--jobs", type=click.IntRange(1, 256), default=1, metavar="J", help="In how many processes.")
-@click.option("--strategy", metavar="NAME", help="portfolio, strict, shuffle, random, pct3, pos, surw, hold2 ...")
+@click.option(
+    "--strategy",
+    multiple=True,
+    metavar="NAME",
+    help="portfolio, strict, shuffle, random, pct3, pos, surw, hold2 ..., or one of your own: FILE.py:NAME. "
+    "With --zoo several can be given.",
+)
 @click.option(
     "--certify", type=click.IntRange(0, 9), metavar="B", help="Run all schedules with at most B holds or ticks."
 )
@@ -46,16 +58,35 @@ _DEFAULTS = {"jobs": 1, "step": False, "mermaid": False, "as_json": False}
 @click.option(
     "--resume", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Go on where FILE stopped."
 )
+@click.option("--zoo", is_flag=True, help="Score strategies by the planted bugs of the zoo, and print a table.")
+@click.option("--seeds", type=click.IntRange(min=1), metavar="N", help="With --zoo: how many seeds; else 3.")
+@click.option(
+    "--sample",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="With --zoo: schedules of each seed for the rate; else 100.",
+)
+@click.option(
+    "--bug", multiple=True, metavar="NAME", help="With --zoo: only this one, or only easy, normal or hard ones."
+)
 def command(target: str | None, config: str | None, **options: Any) -> None:
     """Check a configuration and name every problem with its line and key.
 
     With FILE_OR_MODULE: explore the schedules of a trio program instead. Programs are the functions with @explore, else
     every `async def test_...` and `main`.
+
+    With --zoo: score strategies by seventy small programs with planted bugs. A strategy of your own is a class with two
+    methods, `begin` and `choose`.
     """
+    given = [name for name, value in options.items() if value is not None and value != _DEFAULTS.get(name)]
+    if options.pop("zoo"):
+        _score(target, config, given, options)
+        return
+    if unfit := [name for name in given if name in _OF_THE_ZOO]:
+        raise click.UsageError(f"--{unfit[0]} goes with --zoo")
     if target is not None:
         _explore(target, config, options)
         return
-    given = [name for name, value in options.items() if value is not None and value is not _DEFAULTS.get(name)]
     if given:
         raise click.UsageError(f"--{given[0].replace('as_', '')} is for a program: name a FILE_OR_MODULE")
     settings = settings_of(config, {}, thorough=True)
@@ -79,9 +110,33 @@ def _explore(target: str, config: str | None, options: dict[str, Any]) -> None:
     if config is not None:
         raise click.UsageError("-c is for a configuration, and a program was named")
     shard, as_json = options.pop("shard"), options.pop("as_json")
+    strategies = options.pop("strategy")
+    if len(strategies) > 1:
+        raise click.UsageError("a program is explored by one strategy; several go with --zoo")
+    options = {name: value for name, value in options.items() if name not in _OF_THE_ZOO}
+    options["strategy"] = strategies[0] if strategies else None
     try:
         share = (0, 1) if shard is None else parse_shard(shard)
         code = check(Wanted(target=target, json=as_json, shard=share, **options), sys.stdout, sys.stderr)
+    except HarnessError as error:
+        raise click.UsageError(str(error)) from None
+    raise click.exceptions.Exit(code)
+
+
+def _score(target: str | None, config: str | None, given: list[str], options: dict[str, Any]) -> None:
+    """Score strategies by the zoo, and end with 0 when they find everything."""
+    from kesoku_actors.harness.errors import HarnessError
+    from kesoku_actors.harness.zoo.bench import Bench, bench
+
+    if target is not None or config is not None:
+        raise click.UsageError("--zoo takes no program and no configuration: its programs are its own")
+    if unfit := [name for name in given if name in _OF_PROGRAMS]:
+        raise click.UsageError(f"--{unfit[0]} is for a program, and --zoo has its own")
+    wanted = {name: options[name] for name in ("runs", "seconds", "jobs", "seeds", "sample") if name in given}
+    lists: dict[str, Any] = {"strategies": tuple(options["strategy"]), "bugs": tuple(options["bug"])}
+    asked = Bench(**wanted, **{name: value for name, value in lists.items() if value})
+    try:
+        code = bench(asked, sys.stdout, sys.stderr, as_json=options["as_json"])
     except HarnessError as error:
         raise click.UsageError(str(error)) from None
     raise click.exceptions.Exit(code)

@@ -11,11 +11,11 @@ README is a tutorial of ten minutes. The parts:
 
 * `front`: the function and the decorator `explore`; `pytest_plugin` and `cli` are the other doors
 * `control`: one run of a program, in which a strategy decides every step; it alone imports trio
-* `strategy`, `strategies`, `systematic`, `portfolio`: who decides; a strategy of one's own is two methods
+* `strategy`, `strategies`, `systematic`, `portfolio`, `named`: who decides; a strategy of one's own is two methods
 * `search`, `exploring`, `drawn`, `jobs`, `campaign`: many runs, to a `verdict`
 * `hold`, `reduce`, `schedule`, `token`: a failing run as few named events, and as something to paste
 * `diagnosis`, `observe`, `cause`, `witnesses`, `story`, `report`: why it fails, for a person
-* `zoo`: programs with planted bugs, to measure strategies by
+* `zoo`: programs with planted bugs, to measure strategies by: `kesoku-actors check --zoo --strategy FILE.py:NAME`
 * `world`: what a program would reach outside for: clock, disk, network, children, threads, faults, crashes; `allow`:
   what it may reach outside for all the same
 * `checks`: pure functions over what a program noted: order, spans, temporal logic, histories

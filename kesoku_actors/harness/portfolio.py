@@ -6,9 +6,8 @@ those that sample, each of which finds something that the others hardly ever do.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection
-from typing import Any, Final
+from collections.abc import Collection
+from typing import Any
 
 from attrs import define, field
 
@@ -55,6 +54,11 @@ class Portfolio:
             self.current.ran(lane, touched)
 
 
+def deciding(strategy: Strategy) -> Strategy:
+    """Return who decides the run that has begun: the member of a portfolio, or the strategy itself."""
+    return strategy.current if isinstance(strategy, Portfolio) and strategy.current is not None else strategy
+
+
 def is_exhausted(strategy: Strategy) -> bool:
     """Return whether a strategy has nothing more to play."""
     if isinstance(strategy, Portfolio):
@@ -67,37 +71,3 @@ def default_members(holds: HoldBound | None = None) -> list[Strategy]:
     holds = holds or HoldBound(1)
     sampling: list[Strategy] = [PCT(2), POS(), Random(), PCT(3), SURW(), PCT(5), Strict(), Shuffle()]
     return [member for one in sampling for member in (holds, one)]
-
-
-NAMES: Final[dict[str, Callable[[], Strategy]]] = {
-    "portfolio": Portfolio,
-    "strict": Strict,
-    "shuffle": Shuffle,
-    "random": Random,
-    "pct": PCT,
-    "pos": POS,
-    "surw": SURW,
-    "hold": HoldBound,
-}
-"""What a strategy is called on a command line; `pct`, `hold` and `portfolio` may carry a number: `pct5`, `hold2`."""
-
-_NUMBERED: Final = re.compile(r"(pct|hold|portfolio)([1-9])")
-
-
-def strategy_named(name: str, *, shard: tuple[int, int] = (0, 1), holds: HoldBound | None = None) -> Strategy:
-    """Return a fresh strategy of this name; `holds` is to be its member that leaves nothing out, if it has one.
-
-    Raises `HarnessError` for a name that is none.
-    """
-    numbered = _NUMBERED.fullmatch(name)
-    if name == "portfolio":
-        return Portfolio(default_members(holds or HoldBound(1, shard=shard)))
-    if numbered is not None and numbered[1] == "pct":
-        return PCT(int(numbered[2]))
-    if numbered is not None and numbered[1] == "portfolio":
-        return Portfolio(default_members(HoldBound(int(numbered[2]), shard=shard)))
-    if name == "hold" or numbered is not None:
-        return HoldBound(int(numbered[2]) if numbered is not None else 1, shard=shard)
-    if name in NAMES:
-        return NAMES[name]()
-    raise HarnessError(f"there is no strategy {name!r}; there are {', '.join(NAMES)}, and pct2 to pct9, hold2, ...")

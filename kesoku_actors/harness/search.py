@@ -21,7 +21,8 @@ from kesoku_actors.harness.errors import HarnessError, StepLimit, Stuck
 from kesoku_actors.harness.failures import failure_of, leaves
 from kesoku_actors.harness.faults import Tally
 from kesoku_actors.harness.hold import Form, Holding
-from kesoku_actors.harness.portfolio import Portfolio, is_exhausted, strategy_named
+from kesoku_actors.harness.named import strategy_named
+from kesoku_actors.harness.portfolio import deciding, is_exhausted
 from kesoku_actors.harness.schedule import Schedule
 from kesoku_actors.harness.strategies import PCT, Batches, Strict
 from kesoku_actors.harness.strategy import RunInfo, Strategy
@@ -156,7 +157,7 @@ def search(
         length = so_far.steps // so_far.schedules if so_far.schedules else _FIRST_LENGTH
         rng = plan.rng(so_far.runs * plan.shard[1] + plan.shard[0])
         turn.begin(RunInfo(number=number, rng=rng, length=length))
-        decides = turn.current if isinstance(turn, Portfolio) and turn.current is not None else turn
+        decides = deciding(turn)
         so_far.runs += turn is strategy
         _keep(so_far, run(decides), watch, decides)
         so_far.seconds, so_far.holds = process_time() - began, max(so_far.holds, holds.played)

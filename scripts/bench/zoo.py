@@ -20,8 +20,21 @@ from importlib import import_module
 from statistics import median
 from time import process_time
 
-from kesoku_actors.harness.portfolio import strategy_named
-from kesoku_actors.harness.zoo import BUGS, HEADER, Bug, Make, Score, alarms, line, played, reduced, scored, summary
+from kesoku_actors.harness.named import strategy_named
+from kesoku_actors.harness.zoo import (
+    BUGS,
+    HEADER,
+    Bug,
+    Make,
+    Score,
+    alarms,
+    alone,
+    line,
+    played,
+    reduced,
+    scored,
+    summary,
+)
 
 TWIN_STRATEGIES = ("random", "pct3", "pos", "surw", "shuffle", "hold1", "hold2")
 
@@ -41,18 +54,10 @@ def scores_of(bugs: Sequence[Bug], make: Make, *, seeds: int, runs: int, rates: 
     print(HEADER)
     scores = []
     for bug in bugs:
-        scores.append(scored(bug, make, seeds=seeds, runs=runs, ends_at_first=not rates))
+        scores.append(scored(bug, make, seeds=seeds, runs=runs, sample=None if rates else 0))
         print(line(scores[-1]), flush=True)
     print(summary(scores))
     return scores
-
-
-def show_alone(scores: dict[str, list[Score]]) -> None:
-    """Print the bugs that one strategy alone finds, and those that none does."""
-    for places in zip(*scores.values(), strict=True):
-        finders = [name for name, score in zip(scores, places, strict=True) if score.firsts]
-        if len(finders) < 2:
-            print(f"{places[0].bug.name:<30}{finders[0] if finders else 'none'} alone")
 
 
 def show_reduced(bugs: Sequence[Bug], make: Make, *, runs: int) -> None:
@@ -114,7 +119,7 @@ def main() -> int:
         print(f"-- {name}")
         scores[name] = scores_of(bugs, make_of(name), seeds=asked.seeds, runs=asked.runs, rates=asked.rates)
     if len(scores) > 1:
-        show_alone(scores)
+        sys.stdout.writelines(f"{told}\n" for told in alone(scores))
     return 0 if all(score.is_found for each in scores.values() for score in each) else 1
 
 

@@ -19,7 +19,7 @@ from kesoku_actors.harness.front import Overrides, overridden, verdict_on
 from kesoku_actors.harness.hold import Base, Form
 from kesoku_actors.harness.hold import Hold as HoldEvent
 from kesoku_actors.harness.lanes import Ready
-from kesoku_actors.harness.portfolio import strategy_named
+from kesoku_actors.harness.named import strategy_named
 from kesoku_actors.harness.schedule import BadToken
 from kesoku_actors.harness.search import Plan, search
 from kesoku_actors.harness.strategy import RunInfo

@@ -22,7 +22,7 @@ from trio.testing import MockClock
 from kesoku_actors.harness.control import Run, execute
 from kesoku_actors.harness.hold import Form, Hold, Holding
 from kesoku_actors.harness.lanes import Ready
-from kesoku_actors.harness.portfolio import strategy_named
+from kesoku_actors.harness.named import strategy_named
 from kesoku_actors.harness.strategies import PCT, Random
 from kesoku_actors.harness.strategy import RunInfo, Strategy
 from kesoku_actors.harness.systematic import HoldBound

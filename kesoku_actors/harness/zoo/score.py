@@ -5,29 +5,31 @@ A new strategy is scored like the others: it is a function that returns a fresh 
     for bug in BUGS:
         print(line(scored(bug, Mine, seeds=5, runs=200)))
 
-Two measures, for they answer two questions. The *first failure* is what somebody waits for who looks for a bug: the
-number of runs and the CPU seconds until then, for each of some seeds. The *rate* is the share of all runs that fail,
-with the interval of Wilson that holds it with 95 %; for a strategy that goes through schedules one by one and not at
-random, it is a count and no probability.
+Three measures, for they answer three questions. The *first failure* is what somebody waits for who looks for a bug: the
+number of runs and the CPU seconds until then, for each of some seeds. The *rate* is the share of runs that fail, with
+the interval of Wilson that holds it with 95 %; it is taken over a number of runs that was fixed beforehand, as runs
+that end at a failure would flatter it. For a strategy that goes through schedules one by one and not at random, it is a
+count and no probability. The *reduction* is what a person reads: to how many named events the first failure shrinks,
+and how long that takes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from math import sqrt
-from statistics import median
 from time import process_time
 from typing import Final
 
-from attrs import frozen
+from attrs import field, frozen
 
 from kesoku_actors.harness.control import Run
 from kesoku_actors.harness.control.footprints import footprints
-from kesoku_actors.harness.diagnosis import Diagnosis
+from kesoku_actors.harness.diagnosis import Diagnosis, Nondeterminism
 from kesoku_actors.harness.exploration import Exploration
 from kesoku_actors.harness.failures import failure_of
-from kesoku_actors.harness.portfolio import is_exhausted
+from kesoku_actors.harness.hold import Form
+from kesoku_actors.harness.portfolio import deciding, is_exhausted
 from kesoku_actors.harness.reduce import Reduced
 from kesoku_actors.harness.search import Plan, runner_of
 from kesoku_actors.harness.strategy import Learns, RunInfo, Strategy
@@ -35,11 +37,24 @@ from kesoku_actors.harness.zoo.bug import Bug
 
 Make = Callable[[], Strategy]
 
-HEADER: Final = (
-    f"{'bug':<30}{'difficulty':<11}{'steps':>6}{'found':>8}{'first run':>16}{'CPU s to it':>17}  rate, 95 % interval"
-)
 _Z: Final = 1.96
 _FIRST_LENGTH: Final = 100
+
+
+@frozen(kw_only=True)
+class Shrunk:
+    """What the first failure under one seed was reduced to."""
+
+    form: Form | None
+    """None: it did not fail again in hold form."""
+    is_minimal: bool
+    seconds: float
+    """Of CPU time."""
+
+    @property
+    def is_reduced(self) -> bool:
+        """Whether no event of it can be missed."""
+        return self.form is not None and self.is_minimal
 
 
 @frozen(kw_only=True)
@@ -49,6 +64,8 @@ class First:
     runs: int
     seconds: float
     """Of CPU time."""
+    shrunk: Shrunk | None = None
+    """None: it was not asked for."""
 
 
 @frozen(kw_only=True)
@@ -59,12 +76,15 @@ class Score:
     seeds: int
     runs: int
     """Of all seeds."""
+    sampled: int
+    """Those of them that the rate is taken over."""
     hits: int
+    """Those of them that failed."""
     steps: int
     """Of all runs."""
     firsts: tuple[First, ...]
     """Of the seeds that found it."""
-    others: tuple[str, ...]
+    others: tuple[str, ...] = field(default=())
     """Failures that are not the bug's own: there should be none."""
 
     @property
@@ -75,12 +95,12 @@ class Score:
     @property
     def rate(self) -> float:
         """The share of runs that failed."""
-        return self.hits / self.runs if self.runs else 0.0
+        return self.hits / self.sampled if self.sampled else 0.0
 
     @property
     def interval(self) -> tuple[float, float]:
         """What holds the true rate with 95 %."""
-        return wilson(self.hits, self.runs)
+        return wilson(self.hits, self.sampled)
 
 
 def wilson(hits: int, runs: int) -> tuple[float, float]:
@@ -106,33 +126,55 @@ def played(bug: Bug, make: Make, *, seed: int, runs: int, fixed: bool = False) -
             if is_exhausted(strategy):
                 return
             strategy.begin(RunInfo(number=number, rng=plan.rng(number), length=steps // (number or 1) or _FIRST_LENGTH))
-            result = run(strategy)
+            result = run(deciding(strategy))
             steps += result.steps
             yield result
 
 
-def scored(bug: Bug, make: Make, *, seeds: int, runs: int, ends_at_first: bool = False) -> Score:
-    """Return the score over some seeds, each with so many runs; `ends_at_first` where the rate is not asked for."""
-    made = hits = steps = 0
+def scored(
+    bug: Bug,
+    make: Make,
+    *,
+    seeds: int,
+    runs: int,
+    sample: int | None = None,
+    seconds: float | None = None,
+    shrinks: bool = False,
+) -> Score:
+    """Return the score over some seeds, each with at most so many runs, and so many CPU seconds.
+
+    A seed ends when it has found the bug and made `sample` runs, over which the rate is taken; without it, with all of
+    its runs. With `shrinks` the first failure of each seed is reduced.
+    """
+    wanted = runs if sample is None else min(sample, runs)
+    made = sampled = hits = steps = 0
     firsts: list[First] = []
     others: set[str] = set()
     for seed in range(seeds):
-        began, found = process_time(), False
+        began, first = process_time(), None
         for number, run in enumerate(played(bug, make, seed=seed, runs=runs), start=1):
-            made, steps = made + 1, steps + run.steps
-            if run.error is None:
-                continue
-            if not bug.is_shown_by(run.error):
+            taken = process_time() - began
+            is_hit = bug.is_shown_by(run.error)
+            made, steps, sampled = made + 1, steps + run.steps, sampled + (number <= wanted)
+            hits += is_hit and number <= wanted
+            if run.error is not None and not is_hit:
                 others.add(failure_of(run.error))
-                continue
-            hits += 1
-            if not found:
-                found = True
-                firsts.append(First(runs=number, seconds=process_time() - began))
-            if ends_at_first:
+            if is_hit and first is None:
+                first = First(runs=number, seconds=taken, shrunk=shrunk(bug, run) if shrinks else None)
+            is_over = seconds is not None and taken >= seconds
+            if is_over or (first is not None and number >= wanted):
                 break
+        if first is not None:
+            firsts.append(first)
     return Score(
-        bug=bug, seeds=seeds, runs=made, hits=hits, steps=steps, firsts=tuple(firsts), others=tuple(sorted(others))
+        bug=bug,
+        seeds=seeds,
+        runs=made,
+        sampled=sampled,
+        hits=hits,
+        steps=steps,
+        firsts=tuple(firsts),
+        others=tuple(sorted(others)),
     )
 
 
@@ -143,32 +185,17 @@ def alarms(bug: Bug, make: Make, *, seed: int, runs: int) -> tuple[int, list[str
 
 
 def reduced(bug: Bug, run: Run) -> Reduced:
-    """Return a failing run of a bug in hold form, with as few events as possible."""
+    """Return a failing run of a bug in hold form, with as few events as possible. Raises `Nondeterminism`."""
     assert run.error is not None
     diagnosis = Diagnosis(Exploration(function=bug.program()), {}, failure_of(run.error), Plan())
     return diagnosis.reduced(run.schedule)
 
 
-def line(score: Score) -> str:
-    """Return a score as a line below `HEADER`."""
-    firsts = [first.runs for first in score.firsts]
-    seconds = [first.seconds for first in score.firsts]
-    runs_told = f"{median(firsts):,.0f}, {max(firsts):,}" if firsts else "-"
-    seconds_told = f"{median(seconds):.2f}, {max(seconds):.2f}" if seconds else "-"
-    low, high = (100 * end for end in score.interval)
-    steps = score.steps // score.runs if score.runs else 0
-    told = (
-        f"{score.bug.name:<30}{score.bug.difficulty:<11}{steps:>6,}{len(score.firsts):>5}/{score.seeds:<2}"
-        f"{runs_told:>16}{seconds_told:>17}  {100 * score.rate:6.2f} % ({low:.2f} to {high:.2f})"
-    )
-    return f"{told}  also: {'; '.join(score.others)}" if score.others else told
-
-
-def summary(scores: Sequence[Score]) -> str:
-    """Return what the table comes to: how many are found by every seed, and the CPU seconds to the first failure."""
-    found = sum(score.is_found for score in scores)
-    seconds = sorted(first.seconds for score in scores for first in score.firsts)
-    if not seconds:
-        return f"{found} of {len(scores)} found by every seed"
-    told = f"CPU s to the first failure: median {median(seconds):.2f}, worst {seconds[-1]:.2f}"
-    return f"{found} of {len(scores)} found by every seed; {told}"
+def shrunk(bug: Bug, run: Run) -> Shrunk:
+    """Return what a failing run is reduced to, and how long it took."""
+    began = process_time()
+    try:
+        small = reduced(bug, run)
+    except Nondeterminism:
+        return Shrunk(form=None, is_minimal=False, seconds=process_time() - began)
+    return Shrunk(form=small.form, is_minimal=small.is_minimal, seconds=process_time() - began)
