@@ -7,6 +7,7 @@ compared.
 
 from __future__ import annotations
 
+import ast
 import linecache
 import re
 from collections.abc import Hashable
@@ -18,8 +19,20 @@ from attrs import field, frozen
 
 from kesoku_actors.harness.sites import Site
 
+CLOSED: Final = "finds closed"
+"""What a step does to a channel that it can no longer use."""
 _ASSIGNED: Final = re.compile(r"^\s*(?:async\s+with|with)?\s*([\w.]+(?:\s*,\s*[\w.]+)*)\s*(?::[^=]+)?=[^=]")
 _AS_NAME: Final = re.compile(r"\bas\s+(\w+)\s*:")
+_MAKERS: Final = {
+    "event": ("Event(",),
+    "channel": ("open_memory_channel",),
+    "lock": ("Lock(", "Condition("),
+    "semaphore": ("Semaphore(",),
+    "limiter": ("CapacityLimiter(",),
+    "condition": ("Condition(",),
+    "cancel scope": ("CancelScope(", "move_on_", "fail_a"),
+}
+"""By which words one sees in a line that a thing of a kind is made."""
 
 
 @frozen
@@ -44,19 +57,42 @@ class Touch:
         return self.what if self.key is None else self.key
 
 
-def given_name(line: str) -> str | None:
-    """Return the name that a line of source gives to what it makes; none when it gives none.
+@cache
+def given_names(line: str, kind: str) -> tuple[str, ...]:
+    """Return the names that a line of source gives to what it makes of this kind, in order; none when it gives none.
 
-    >>> given_name("    sender, receiver = trio.open_memory_channel[int](1)")
-    'sender, receiver'
+    >>> given_names("    sender, receiver = trio.open_memory_channel[int](1)", "channel")
+    ('sender, receiver',)
+    >>> given_names("    jobs, left, right = [], trio.Lock(), trio.Lock()", "lock")
+    ('left', 'right')
     """
     found = _ASSIGNED.match(line) or _AS_NAME.search(line)
-    return re.sub(r"\s*,\s*", ", ", found[1]) if found else None
+    if not found:
+        return ()
+    return _paired(line, kind) or (re.sub(r"\s*,\s*", ", ", found[1]),)
+
+
+def _paired(line: str, kind: str) -> tuple[str, ...]:
+    """Return the names of this kind where a line gives several names to several things; else nothing."""
+    try:
+        [statement] = ast.parse(line.strip()).body
+    except (SyntaxError, ValueError):
+        return ()  # a part of a statement, or several
+    match statement:
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(names) == len(values):
+            made = zip(names, map(ast.unparse, values), strict=True)
+            makers = _MAKERS.get(kind, ())
+            return tuple(ast.unparse(name) for name, value in made if any(maker in value for maker in makers))
+        case _:
+            return ()
 
 
 @cache
-def label_of(kind: str, file: str, line: int) -> str:
-    """Return the label of a thing of this kind that this line made: "channel `inbox` (app.py:12)"."""
-    name = given_name(linecache.getline(file, line))
+def label_of(kind: str, file: str, line: int, count: int) -> tuple[str, int]:
+    """Return what to call the `count`-th thing of a kind that a line makes, and the how-manieth of that name it is."""
+    names = given_names(linecache.getline(file, line), kind)
     where = f"({PurePath(file).name}:{line})"
-    return f"{kind} `{name}` {where}" if name else f"{kind} {where}"
+    if not names:
+        return f"{kind} {where}", count
+    round_, at = divmod(count - 1, len(names))
+    return f"{kind} `{names[at]}` {where}", round_ + 1

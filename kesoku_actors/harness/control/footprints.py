@@ -26,7 +26,7 @@ from trio._sync import _LockImpl
 
 from kesoku_actors.harness.lanes import Lane
 from kesoku_actors.harness.sites import Site, is_foreign
-from kesoku_actors.harness.touches import Touch, label_of
+from kesoku_actors.harness.touches import CLOSED, Touch, label_of
 
 _NOT_THE_MAKER: Final = ("contextlib.py", "footprints.py")
 _watching: ContextVar[Watch | None] = ContextVar("watching", default=None)
@@ -68,9 +68,12 @@ class Watch:
     def make(self, thing: Any, kind: str) -> str:
         """Give a thing its label, from the line that makes it now."""
         frame = _maker(sys._getframe(2))
-        label = kind if frame is None else label_of(kind, frame.f_code.co_filename, frame.f_lineno)
         who = self.run.last.label if self.run is not None and self.run.last is not None else ""
-        count = self._made[label, who] = self._made[label, who] + 1
+        place = kind if frame is None else f"{kind} {frame.f_code.co_filename}:{frame.f_lineno}"
+        label, count = kind, self._made[place, who] + 1
+        self._made[place, who] = count
+        if frame is not None:
+            label, count = label_of(kind, frame.f_code.co_filename, frame.f_lineno, count)
         if "/" in who:
             label = f"{label} of `{who}`"
         if count > 1:
@@ -173,6 +176,9 @@ def _noting_how(
             result = original(self, *arguments, **named)
         except trio.WouldBlock:
             watch.touch(thing, kind, waits, False)
+            raise
+        except (trio.ClosedResourceError, trio.BrokenResourceError):
+            watch.touch(thing, kind, CLOSED, False)
             raise
         watch.touch(thing, kind, how, writes)
         return result
