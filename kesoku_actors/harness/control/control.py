@@ -198,8 +198,10 @@ class _Control(trio.abc.Instrument):
             return False
         if self._learns is not None and self.last is not None:
             self._learns.ran(self.last, self.touched)
-        if self.touched or self.events.fired_in_step:
+        if self.keeps_trace:
             self._keep_touched()
+        elif self.touched:
+            self.touched = []
         may_tick = self.may_tick and self._deadlines._active > 0 and self._may_tick()
         ways, index = count + may_tick, 0
         if (steps < self._aside_at or self._asks(ready)) and (ways > 1 or self._sees_all):
@@ -235,10 +237,10 @@ class _Control(trio.abc.Instrument):
         tasks[known:] = [lane.task for lane in ready[known:]]
 
     def _keep_touched(self) -> None:
-        """Begin a new list of what is touched, and keep the last step's, if there is a trace."""
+        """Keep in the trace what the last step touched and which faults happened in it."""
         touched, self.touched = self.touched, []
         fired, self.events.fired_in_step = self.events.fired_in_step, []
-        if self.trace:
+        if self.trace and (touched or fired):
             self.trace[-1] = evolve(self.trace[-1], touched=tuple(touched), fired=tuple(fired))
 
     def _asks(self, ready: list[Lane]) -> bool:

@@ -10,17 +10,17 @@ Invariants: nothing is added that waits, so that a run is the same with footprin
 from __future__ import annotations
 
 import sys
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import blake2b
+from inspect import signature
 from types import FrameType
 from typing import Any, Final, Protocol
 
 import trio
-from attrs import define, field
+from attrs import define, field, frozen
 from trio._channel import MemoryChannelState
 from trio._sync import _LockImpl
 
@@ -29,6 +29,8 @@ from kesoku_actors.harness.sites import Site, is_foreign
 from kesoku_actors.harness.touches import CLOSED, Touch, label_of
 
 _NOT_THE_MAKER: Final = ("contextlib.py", "footprints.py")
+_identity: Final = object.__hash__
+"""Of a thing, whether it can be compared or not. Not `id`, which tells an audit event each time."""
 _watching: ContextVar[Watch | None] = ContextVar("watching", default=None)
 
 
@@ -40,29 +42,40 @@ class Watched(Protocol):
     last: Lane | None
 
 
+@frozen(eq=False)
+class Known:
+    """A thing that is watched."""
+
+    thing: Any
+    """Kept, so that its identity stays its own."""
+    label: str
+    order: list[str]
+    """Who touched it."""
+
+
 @define(eq=False)
 class Watch:
     """What is known of the run that is being watched; it is called to begin with another."""
 
     detail: bool = False
     run: Watched | None = None
-    _labels: dict[int, tuple[Any, str]] = field(factory=dict, init=False)
-    """By address; each with the thing itself, so that the address stays its own."""
+    known: dict[int, Known] = field(factory=dict, init=False)
+    """By identity."""
     _made: Counter[tuple[str, str]] = field(factory=Counter, init=False)
-    _orders: dict[str, int] = field(factory=dict, init=False)
-    """For each thing a checksum of the tasks that touched it, in order."""
-    _lanes: dict[str, int] = field(factory=dict, init=False)
+    _orders: dict[str, list[str]] = field(factory=dict, init=False)
+    """For each label, who touched it, in order."""
 
     def __call__(self, run: Watched) -> None:
         """Watch this run from now on."""
         self.run = run
-        self._labels, self._made, self._orders = {}, Counter(), {}
+        self.known, self._made, self._orders = {}, Counter(), {}
 
     def happened_before(self) -> int:
         """Return the happens-before class of the run so far: 64 bits, the same in every process."""
         digest = blake2b(digest_size=8)
         for what, order in sorted(self._orders.items()):
-            digest.update(f"{what}\0{order}\0".encode("utf-8", "surrogatepass"))
+            if order:
+                digest.update("\0".join((what, *order, "\n")).encode("utf-8", "surrogatepass"))
         return int.from_bytes(digest.digest())
 
     def make(self, thing: Any, kind: str) -> str:
@@ -78,32 +91,28 @@ class Watch:
             label = f"{label} of `{who}`"
         if count > 1:
             label = f"{label} #{count}"
-        self._labels[id(thing)] = (thing, label)
-        return label
+        return self._know(thing, label).label
 
     def touch(self, thing: Any, kind: str, how: str, writes: bool) -> None:
         """Note that the step that runs now does something to a thing."""
-        known = self._labels.get(id(thing))
-        self.note(known[1] if known is not None else self._older(thing, kind), how, writes)
+        self.note((self.known.get(_identity(thing)) or self.older(thing, kind)).label, how, writes)
 
     def note(self, what: str, how: str, writes: bool, *, is_plain: bool = False) -> None:
         """Note that the step that runs now does something to what has this label."""
         run = self.run
         if run is None:
             return
-        who = run.last.label if run.last is not None else ""
-        number = self._lanes.get(who)
-        if number is None:
-            number = self._lanes[who] = zlib.crc32(who.encode("utf-8", "surrogatepass")) | 1
-        self._orders[what] = (self._orders.get(what, 7) * 1_000_003 + number) & 0xFFFF_FFFF_FFFF_FFFF
+        self._orders.setdefault(what, []).append(run.last.label if run.last is not None else "")
         run.touched.append(Touch(what, how, writes, _toucher(), is_plain) if self.detail else what)
 
-    def _older(self, thing: Any, kind: str) -> str:
+    def older(self, thing: Any, kind: str) -> Known:
         """Label a thing that was made before the run, or in a way that is not seen."""
         self._made[kind, ""] += 1
-        label = f"{kind} #{self._made[kind, '']}, made before"
-        self._labels[id(thing)] = (thing, label)
-        return label
+        return self._know(thing, f"{kind} #{self._made[kind, '']}, made before")
+
+    def _know(self, thing: Any, label: str) -> Known:
+        known = self.known[_identity(thing)] = Known(thing, label, self._orders.setdefault(label, []))
+        return known
 
 
 def shared(label: str, *, writes: bool = True) -> None:
@@ -154,15 +163,28 @@ def _making(watch: Watch, original: Callable[..., Any], kind: str) -> Callable[.
 
 
 def _noting(
-    watch: Watch, original: Callable[..., Any], kind: str, how: str, _waits: str, writes: bool
+    watch: Watch, original: Callable[..., Any], kind: str, _how: str, _waits: str, _writes: bool
 ) -> Callable[..., Any]:
+    """As `Watch.touch`, in one call: a search does it for everything that its programs do."""
     is_channel = kind == "channel"
 
+    def note(self: Any) -> None:
+        run = watch.run
+        if run is not None:
+            thing = self._state if is_channel else self
+            known = watch.known.get(_identity(thing)) or watch.older(thing, kind)
+            known.order.append(run.last.label if run.last is not None else "")
+            run.touched.append(known.label)
+
     def method(self: Any, *arguments: Any, **named: Any) -> Any:
-        watch.touch(self._state if is_channel else self, kind, how, writes)
+        note(self)
         return original(self, *arguments, **named)
 
-    return method
+    def method_without_arguments(self: Any) -> Any:
+        note(self)
+        return original(self)
+
+    return method if signature(original).parameters.keys() - {"self"} else method_without_arguments
 
 
 def _noting_how(
