@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from attrs import define, field, frozen
@@ -21,7 +22,7 @@ from kesoku_actors.llm.dialects import Declared
 from kesoku_actors.llm.dialects.claude import declare
 from kesoku_actors.llm.media import MediaByRow, claude_block
 from kesoku_actors.llm.port import Request
-from kesoku_actors.llm.talk import Answered, Said, call_ids, parts_of, result_text, told
+from kesoku_actors.llm.talk import Answered, IdRule, Made, Part, Said, Stretch, call_ids, make, result_text, told
 from kesoku_actors.protocol import Message, Outcome
 
 Block = dict[str, Any]
@@ -54,36 +55,58 @@ def make_body(
     to be sent as such, by the id of their message.
     """
     declared = declare(request.tools) if declared is None else declared
-    limit = request.max_output_tokens or options.max_output_tokens or abilities_of(options.model).max_output_tokens
-    body: dict[str, Any] = {
-        "model": options.model,
-        "max_tokens": limit,
-        "messages": make_messages(request, options, declared, media or {}),
-    }
+    stretch = Stretch.of(request)
+    ids = call_ids(stretch, id_rule(options.provider)).by_row
+    messages = make_talk(stretch, ids, options, declared, media or {}, has_tools=bool(request.tools)).messages
+    for index, message in marked(messages).items():
+        messages[index] = message
+    return {**make_frame(request, options, declared), "messages": messages}
+
+
+def make_frame(request: Request, options: ClaudeOptions, declared: Declared) -> dict[str, Any]:
+    """Return the body of a request without its messages."""
+    limit = output_limit(request, options)
+    body: dict[str, Any] = {"model": options.model, "max_tokens": limit, "messages": []}
     if request.system.strip():
         body["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHED}]
     if declared.tools:
         body["tools"] = list(declared.tools)
-    body |= _thinking(options, limit)
-    _mark(body["messages"])
-    return body
+    return body | _thinking(options, limit)
 
 
-def make_messages(
-    request: Request, options: ClaudeOptions, declared: Declared, media: MediaByRow
-) -> list[dict[str, Any]]:
-    """Return the messages of a request without breakpoints, in order."""
-    ids = call_ids(request, provider=options.provider, allowed=TOOL_USE_ID, prefix="toolu_")
-    talk = _Talk(ids=ids, options=options, declared=declared, media=media)
-    for part in parts_of(request):
-        match part:
-            case Said():
-                talk.say(part)
-            case Answered() if request.tools or not part.calls:
-                talk.answer(part)
-            case Answered():
-                talk.tell(part)
-    return talk.messages
+def output_limit(request: Request, options: ClaudeOptions) -> int:
+    """Return how many tokens may be written."""
+    return request.max_output_tokens or options.max_output_tokens or abilities_of(options.model).max_output_tokens
+
+
+def id_rule(provider: str) -> IdRule:
+    """Return which ids of calls go to a provider."""
+    return IdRule(provider=provider, allowed=TOOL_USE_ID, prefix="toolu_")
+
+
+def make_talk(
+    stretch: Stretch,
+    ids: Mapping[str, str],
+    options: ClaudeOptions,
+    declared: Declared,
+    media: MediaByRow,
+    *,
+    has_tools: bool,
+) -> Made:
+    """Return the messages of a stretch without breakpoints, in order."""
+    talk = _Talk(ids=ids, options=options, declared=declared, media=media, has_tools=has_tools)
+    return make(stretch, talk.messages, talk.add, "assistant")
+
+
+def marked(messages: Sequence[Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
+    """Return the messages of a whole talk that have a breakpoint, with it, by where they stand."""
+    asked = (index for index in range(len(messages) - 1, -1, -1) if messages[index]["role"] == "user")
+    found = {}
+    for index in islice(asked, 2):
+        *before, last = messages[index]["content"]
+        if last["type"] not in _CANNOT_BE_CACHED:
+            found[index] = {**messages[index], "content": [*before, {**last, "cache_control": _CACHED}]}
+    return found
 
 
 def _thinking(options: ClaudeOptions, limit: int) -> dict[str, Any]:
@@ -95,14 +118,6 @@ def _thinking(options: ClaudeOptions, limit: int) -> dict[str, Any]:
     return fields
 
 
-def _mark(messages: Sequence[Mapping[str, Any]]) -> None:
-    asked = [message for message in messages if message["role"] == "user"]
-    for message in asked[-2:]:
-        last = message["content"][-1]
-        if last["type"] not in _CANNOT_BE_CACHED:
-            last["cache_control"] = _CACHED
-
-
 @define
 class _Talk:
     """The messages so far."""
@@ -111,7 +126,18 @@ class _Talk:
     options: ClaudeOptions
     declared: Declared
     media: MediaByRow
+    has_tools: bool
     messages: list[dict[str, Any]] = field(factory=list)
+
+    def add(self, part: Part) -> None:
+        """Add a part."""
+        match part:
+            case Said():
+                self.say(part)
+            case Answered() if self.has_tools or not part.calls:
+                self.answer(part)
+            case Answered():
+                self.tell(part)
 
     def say(self, said: Said) -> None:
         """Add a text on the user's side, behind what came with it."""

@@ -19,7 +19,8 @@ from kesoku_actors.llm.dialects.gemini import declare
 from kesoku_actors.llm.gemini_names import ThinkingLevel, thinking_config
 from kesoku_actors.llm.media import MediaByRow, gemini_part
 from kesoku_actors.llm.port import Request
-from kesoku_actors.llm.talk import Answered, Said, parts_of, result_text, told
+from kesoku_actors.llm.talk import Answered, Made, Said, Stretch, make, result_text, told
+from kesoku_actors.llm.talk import Part as TalkPart
 from kesoku_actors.protocol import Message, Outcome
 
 Part = dict[str, Any]
@@ -47,16 +48,13 @@ def make_body(
     to be sent as such, by the id of their message.
     """
     declared = declare(request.tools) if declared is None else declared
-    talk = _Talk(options=options, declared=declared, media=media or {})
-    for part in parts_of(request):
-        match part:
-            case Said():
-                talk.say(part)
-            case Answered() if request.tools or not part.calls:
-                talk.answer(part)
-            case Answered():
-                talk.tell(part)
-    body: dict[str, Any] = {"contents": talk.contents}
+    made = make_talk(Stretch.of(request), options, declared, media or {}, has_tools=bool(request.tools))
+    return {**make_frame(request, options, declared), "contents": made.messages}
+
+
+def make_frame(request: Request, options: GeminiOptions, declared: Declared) -> dict[str, Any]:
+    """Return the body of a request without its contents."""
+    body: dict[str, Any] = {"contents": []}
     if request.system.strip():
         body["systemInstruction"] = {"parts": [{"text": request.system}]}
     if declared.tools:
@@ -71,6 +69,14 @@ def make_body(
     return body
 
 
+def make_talk(
+    stretch: Stretch, options: GeminiOptions, declared: Declared, media: MediaByRow, *, has_tools: bool
+) -> Made:
+    """Return the contents of a stretch, in order."""
+    talk = _Talk(options=options, declared=declared, media=media, has_tools=has_tools)
+    return make(stretch, talk.contents, talk.add, "model")
+
+
 @define
 class _Talk:
     """The contents so far."""
@@ -78,7 +84,18 @@ class _Talk:
     options: GeminiOptions
     declared: Declared
     media: MediaByRow
+    has_tools: bool
     contents: list[dict[str, Any]] = field(factory=list)
+
+    def add(self, part: TalkPart) -> None:
+        """Add a part."""
+        match part:
+            case Said():
+                self.say(part)
+            case Answered() if self.has_tools or not part.calls:
+                self.answer(part)
+            case Answered():
+                self.tell(part)
 
     def say(self, said: Said) -> None:
         """Add a text on the user's side, behind what came with it."""

@@ -105,11 +105,9 @@ def says_something(part: Part) -> bool:
 
 def unsigned(contents: Sequence[Content]) -> Iterator[tuple[int, Part]]:
     """Yield where the turn still being answered has a first call without a signature: the content's place, the call."""
-    begun = 0
-    for index, content in enumerate(contents):
-        if content["role"] == "user" and not responses_of(content):
-            begun = index
-    for index in range(begun, len(contents)):
+    backwards = range(len(contents) - 1, -1, -1)
+    said = (index for index in backwards if contents[index]["role"] == "user" and not responses_of(contents[index]))
+    for index in range(next(said, 0), len(contents)):
         calls = calls_of(contents[index]) if contents[index]["role"] == "model" else []
         if calls and not calls[0].get("thoughtSignature"):
             yield index, calls[0]

@@ -18,7 +18,7 @@ from kesoku_actors.llm.dialects import Declared
 from kesoku_actors.llm.dialects.openai import declare
 from kesoku_actors.llm.openai_rules import CALL, join
 from kesoku_actors.llm.port import Request
-from kesoku_actors.llm.talk import Answered, Said, call_ids, parts_of, result_text
+from kesoku_actors.llm.talk import Answered, IdRule, Made, Part, Said, Stretch, call_ids, make, result_text
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _OWN_KEYS: Final = frozenset({"role", "content", "tool_calls"})
@@ -37,9 +37,15 @@ def make_body(
     `declared` is what `declare` says of the request's tools, where that is known already.
     """
     declared = declare(request.tools) if declared is None else declared
+    messages = make_messages(request, provider=provider, model=model, declared=declared)
+    return {**make_frame(request, model=model, output_limit=output_limit, declared=declared), "messages": messages}
+
+
+def make_frame(request: Request, *, model: str, output_limit: str, declared: Declared) -> dict[str, Any]:
+    """Return the body of a request without its messages."""
     body: dict[str, Any] = {
         "model": model,
-        "messages": make_messages(request, provider=provider, model=model, declared=declared),
+        "messages": [],
         "stream": True,
         "stream_options": {"include_usage": True},
     }
@@ -54,18 +60,27 @@ def make_messages(
     request: Request, *, provider: str, model: str, declared: Declared | None = None
 ) -> list[dict[str, Any]]:
     """Return the messages of a request, in order."""
-    ids = call_ids(request, provider=provider, allowed=_ID, prefix=CALL)
     declared = declare(request.tools) if declared is None else declared
+    stretch = Stretch.of(request)
+    ids = call_ids(stretch, id_rule(provider)).by_row
+    talk = make_talk(stretch, ids, provider=provider, model=model, declared=declared)
+    return [*system_message(request), *talk.messages]
+
+
+def system_message(request: Request) -> list[dict[str, Any]]:
+    """Return the message that stands before the talk, if there is one."""
+    return [{"role": "system", "content": request.system}] if request.system.strip() else []
+
+
+def id_rule(provider: str) -> IdRule:
+    """Return which ids of calls go to a provider."""
+    return IdRule(provider=provider, allowed=_ID, prefix=CALL)
+
+
+def make_talk(stretch: Stretch, ids: Mapping[str, str], *, provider: str, model: str, declared: Declared) -> Made:
+    """Return the messages of a stretch, in order."""
     talk = _Talk(provider=provider, model=model, declared=declared, ids=ids)
-    if request.system.strip():
-        talk.messages.append({"role": "system", "content": request.system})
-    for part in parts_of(request):
-        match part:
-            case Said():
-                talk.append({"role": "user", "content": part.text})
-            case Answered():
-                talk.answer(part)
-    return talk.messages
+    return make(stretch, talk.messages, talk.add, "assistant")
 
 
 @define(kw_only=True)
@@ -77,6 +92,14 @@ class _Talk:
     declared: Declared
     ids: Mapping[str, str]
     messages: list[dict[str, Any]] = field(factory=list)
+
+    def add(self, part: Part) -> None:
+        """Add a part."""
+        match part:
+            case Said():
+                self.append({"role": "user", "content": part.text})
+            case Answered():
+                self.answer(part)
 
     def answer(self, answered: Answered) -> None:
         """Add an answer, and the results of its calls as far as they are known."""

@@ -13,19 +13,33 @@ Invariants:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from typing import Any, Final
 
 from attrs import define, field, frozen
 
 from kesoku_actors.llm.port import Request, StepContent
-from kesoku_actors.llm.repaired import fresh_ids
 from kesoku_actors.protocol import ANONYMOUS, Message, Role, Type
 
 EMPTY: Final = "(empty message)"
 NO_RESULT: Final = "(no result was recorded)"
 CUT_OFF: Final = "[The answer above was cut off there; the user has read no more of it.]"
 _LONGEST_NAME: Final = 64
+
+
+@frozen(kw_only=True)
+class Stretch:
+    """Rows that are made into messages: all of a request's, or those from an answer on."""
+
+    rows: Sequence[Message]
+    step_of: Mapping[str, StepContent]
+    """By the id of a row."""
+    nudge: str | None = None
+
+    @classmethod
+    def of(cls, request: Request) -> Stretch:
+        """Return all that a request says."""
+        return cls(rows=request.history, step_of=steps_by_row(request.steps), nudge=request.nudge)
 
 
 @frozen(kw_only=True)
@@ -45,6 +59,8 @@ class Answered:
     rows: tuple[Message, ...]
     results: Mapping[str, Message]
     """By the id of the call's row; a call may have none."""
+    begin: int
+    """Which of the stretch's rows is its first."""
 
     @property
     def calls(self) -> tuple[Message, ...]:
@@ -67,18 +83,47 @@ class Answered:
 Part = Said | Answered
 
 
-def parts_of(request: Request) -> tuple[Part, ...]:
-    """Return the parts of a request, in order; the system prompt is not among them, the nudge is the last."""
-    talk = _Talk(
-        step_of={message_id: step for step in request.steps for message_id in step.message_ids},
-        result_of=results_by_call(request.history),
-    )
-    for row in request.history:
-        talk.add(row)
+@frozen(kw_only=True)
+class Seam:
+    """Where an answer begins a message of its own: a row of the stretch, and a message made of it."""
+
+    row: int
+    message: int
+
+
+@frozen(kw_only=True)
+class Made:
+    """Messages of a wire, in order, and where answers begin in them."""
+
+    messages: list[dict[str, Any]]
+    seams: tuple[Seam, ...]
+
+
+def make(stretch: Stretch, messages: list[dict[str, Any]], add: Callable[[Part], None], answers: str) -> Made:
+    """Make messages of a stretch: `add` appends a part to `messages`; `answers` is the role of what a model said."""
+    seams = []
+    for part in parts_of(stretch):
+        before = len(messages)
+        add(part)
+        if isinstance(part, Answered) and len(messages) > before and messages[before]["role"] == answers:
+            seams.append(Seam(row=part.begin, message=before))
+    return Made(messages=messages, seams=tuple(seams))
+
+
+def parts_of(stretch: Stretch) -> tuple[Part, ...]:
+    """Return the parts of a stretch, in order; the system prompt is not among them, the nudge is the last."""
+    talk = _Talk(step_of=stretch.step_of, result_of=results_by_call(stretch.rows))
+    for index, row in enumerate(stretch.rows):
+        talk.add(index, row)
     talk.finish()
-    if request.nudge:
-        talk.parts.append(Said(text=request.nudge))
+    if stretch.nudge:
+        talk.parts.append(Said(text=stretch.nudge))
     return tuple(talk.parts)
+
+
+def steps_by_row(steps: Iterable[StepContent]) -> dict[str, StepContent]:
+    """Return the step that each row came from, by the id of the row."""
+    return {message_id: step for step in steps for message_id in step.message_ids}
 
 
 def results_by_call(history: Iterable[Message]) -> dict[str, Message]:
@@ -114,25 +159,73 @@ def told(name: str, arguments: str, result: str) -> str:
     return f"[The assistant used the tool {name} with {arguments}; it returned:]\n{quoted}"
 
 
-def call_ids(request: Request, *, provider: str, allowed: re.Pattern[str], prefix: str) -> dict[str, str]:
+@frozen(kw_only=True)
+class IdRule:
+    """Which ids of calls go to a provider."""
+
+    provider: str
+    allowed: re.Pattern[str]
+    """What the wire takes."""
+    prefix: str
+    """How ids of ours begin."""
+
+    def id(self, number: int) -> str:
+        """Return one of ours."""
+        return f"{self.prefix}{number:05}"
+
+    def number(self, id: str) -> int | None:
+        """Return which of ours an id reads like, if it does."""
+        digits = id.removeprefix(self.prefix)
+        is_ours = digits.isdecimal() and digits.isascii() and id == self.id(int(digits))
+        return int(digits) if is_ours else None
+
+
+@frozen(kw_only=True)
+class CallIds:
+    """Calls under their ids on the wire."""
+
+    given: Set[str] = frozenset()
+    """The ids that the provider gave, also where another call has it."""
+    by_row: Mapping[str, str] = field(factory=dict)
+    made: Mapping[str, int] = field(factory=dict)
+    """By the id of a row, the number of an id of ours."""
+
+
+@frozen(kw_only=True)
+class Taken:
+    """The ids of calls before a stretch."""
+
+    ids: Set[str] = frozenset()
+    made: int = 0
+    """How many numbers of ours are gone."""
+
+
+def call_ids(stretch: Stretch, rule: IdRule, taken: Taken = Taken()) -> CallIds:
     """Return the id of each call on the wire, by its row: unique in the request (M4).
 
     It is the one that this provider gave, where it is the first of its name and one that the wire allows; else a new
-    one behind `prefix`.
+    one of ours.
     """
-    step_of = {message_id: step for step in request.steps for message_id in step.message_ids}
-    calls = [row for row in request.history if row.type is Type.TOOL_CALL]
+    calls = [row for row in stretch.rows if row.type is Type.TOOL_CALL]
     given: dict[str, str] = {}
     for call in calls:
-        step, wanted = step_of.get(call.id), call.metadata["tool_call_id"]
-        if (step is None or step.provider == provider) and isinstance(wanted, str) and allowed.match(wanted):
+        step, wanted = stretch.step_of.get(call.id), call.metadata["tool_call_id"]
+        if (step is None or step.provider == rule.provider) and isinstance(wanted, str) and rule.allowed.match(wanted):
             given[call.id] = wanted
-    fresh, used, named = fresh_ids(prefix, given.values()), set[str](), dict[str, str]()
+    known = set(given.values())
+    used, by_row, made, number = set[str](), dict[str, str](), dict[str, int](), taken.made
     for call in calls:
-        own = given.get(call.id)
-        named[call.id] = next(fresh) if own is None or own in used else own
-        used.add(named[call.id])
-    return named
+        id = given.get(call.id)
+        if id is None or id in used or id in taken.ids:
+            id = rule.id(number)
+            while id in known or id in taken.ids:
+                number += 1
+                id = rule.id(number)
+            made[call.id] = number
+            number += 1
+        by_row[call.id] = id
+        used.add(id)
+    return CallIds(given=known, by_row=by_row, made=made)
 
 
 @define
@@ -144,14 +237,17 @@ class _Talk:
     parts: list[Part] = field(factory=list)
     _step: StepContent | None = field(default=None, init=False)
     _rows: list[Message] = field(factory=list, init=False)
+    _begin: int = field(default=0, init=False)
 
-    def add(self, row: Message) -> None:
-        """Take the next row of the history."""
+    def add(self, index: int, row: Message) -> None:
+        """Take the next row of the stretch."""
         match row.role, row.type:
             case Role.ASSISTANT, Type.TEXT | Type.TOOL_CALL:
                 step = self.step_of.get(row.id)
                 if self._rows and step is not self._step:
                     self.finish()
+                if not self._rows:
+                    self._begin = index
                 self._step = step
                 self._rows.append(row)
                 if row.metadata.get("partial") and row.content.strip():
@@ -170,4 +266,4 @@ class _Talk:
         rows, self._rows = tuple(self._rows), []
         if rows:
             results = {row.id: self.result_of[row.id] for row in rows if row.id in self.result_of}
-            self.parts.append(Answered(step=self._step, rows=rows, results=results))
+            self.parts.append(Answered(step=self._step, rows=rows, results=results, begin=self._begin))
