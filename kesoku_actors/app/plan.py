@@ -28,7 +28,7 @@ from kesoku_actors.prompt import PromptLayers, built_in_layers
 from kesoku_actors.protocol import Channel
 from kesoku_actors.session import Brain, Remit, TurnLimits
 from kesoku_actors.skills import Shelf
-from kesoku_actors.store import DeadCall, Durability, Rules, StoreOptions
+from kesoku_actors.store import Access, DeadCall, Durability, Rules, StoreOptions
 from kesoku_actors.tools import ToolOptions, ToolRegistry
 from kesoku_actors.tools.files import FileTools, Root
 from kesoku_actors.tools.modules import OwnTools
@@ -65,18 +65,20 @@ def plan_run(
     own_tools: OwnTools | None = None,
     can_ask: bool = True,
     spares: Sequence[Provider] = (),
+    access: Access | None = None,
 ) -> Plan:
     """Return the plan of a run in which `provider` answers everywhere and commands run in `shelter`.
 
     `spares` are asked, in order, when it is lost (P2). `own_tools` are the person's, loaded before the run; `can_ask`:
-    whether somebody is there who can say yes to a call (T7). Raises `ConfigError` for a rule of a tool that is not
-    there, unless it may be one that could not be loaded.
+    whether somebody is there who can say yes to a call (T7). `access` is how the database is reached, where it is not
+    as the settings have it. Raises `ConfigError` for a rule of a tool that is not there, unless it may be one that
+    could not be loaded.
     """
     purse = purse_of(settings, world)
     brain, *others = (Brain(provider=each, gate=gate_of(settings, each, purse)) for each in (provider, *spares))
     agent, shelf = settings.agent, skill_shelf(settings)
     leftovers = Leftovers()
-    store, registry = store_options(settings, log, probe), tool_registry(settings, shelf, shelter, leftovers)
+    store, registry = store_options(settings, log, probe, access), tool_registry(settings, shelf, shelter, leftovers)
     search = search_over(store, log)
     add_search_tool(search, registry)
     if own_tools is not None:  # behind ours, whose names they cannot take
@@ -136,15 +138,18 @@ def may_title(brain: Brain) -> bool:
     return brain.provider.name not in ("local", "scripted")
 
 
-def store_options(settings: Settings, log: Logger, probe: Callable[[str], None]) -> StoreOptions:
-    """Return how the run's store is opened."""
-    return StoreOptions(
+def store_options(
+    settings: Settings, log: Logger, probe: Callable[[str], None], access: Access | None = None
+) -> StoreOptions:
+    """Return how the run's store is opened; `access` is how its file is reached, where that is not as usual."""
+    options = StoreOptions(
         path=settings.workspace.db_path,
         durability=Durability(settings.workspace.durability),
         rules=Rules(max_waiting=settings.agent.max_waiting, default_mode=settings.agent.busy_mode),
         warn=log.error,  # a terminal shows nothing less
         probe=probe,
     )
+    return options if access is None else evolve(options, access=access)
 
 
 def prompt_layers(settings: Settings, shelf: Shelf) -> PromptLayers:

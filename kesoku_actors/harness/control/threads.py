@@ -1,5 +1,7 @@
 """Threads of trio's, simulated: each call runs inline, in one step of a task of its own.
 
+That is `trio.to_thread.run_sync`, and `trio.lowlevel.start_thread_soon` below it.
+
 So the strategy decides when it runs and what runs before its result arrives, and limiters, cancellation and abandoned
 calls are trio's own. But a call is atomic: races inside real threads are not seen here, and none is claimed. A call
 that waits for another task blocks the run; the watchdog ends it. `trio.from_thread` is refused.
@@ -10,6 +12,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import outcome
@@ -24,7 +27,7 @@ from kesoku_actors.harness.errors import Escape
 
 
 def simulate_threads(run: Controlled) -> None:
-    """Run the calls of `trio.to_thread.run_sync` inline until the run ends."""
+    """Run what is given to trio's threads inline until the run ends."""
     started: Counter[str] = Counter()
 
     def start(work: Callable[[], Any], deliver: Callable[[Any], object], name: str | None = None) -> None:
@@ -39,10 +42,10 @@ def simulate_threads(run: Controlled) -> None:
             name=lane if started[lane] == 1 else f"{lane}#{started[lane]}",
         )
 
-    names = vars(_threads)
-    saved = {name: names[name] for name in ("start_thread_soon", "_send_message_to_trio")}
-    names.update(start_thread_soon=start, _send_message_to_trio=_refuse)
-    run.events.undo.append(lambda: names.update(saved))
+    places = (vars(_threads), "start_thread_soon", start), (vars(_threads), "_send_message_to_trio", _refuse)
+    for names, name, stand_in in (*places, (vars(trio.lowlevel), "start_thread_soon", start)):
+        run.events.undo.append(partial(names.__setitem__, name, names[name]))
+        names[name] = stand_in
 
 
 async def work_in_a_thread(work: Callable[[], Any], deliver: Callable[[Any], object], asked: Call | None) -> None:

@@ -1,0 +1,298 @@
+"""The lives of the simulated daemon: `play` runs a script to its end and returns what is true then.
+
+Each life is the tree of `app`, from `plan_run` and `build_house`; it ends as the script says or as the schedule has it,
+and the next one begins on what the disk kept. The last one lives until everything is done, without faults and under a
+fair order; if that never comes, the run fails (`NeverAtRest`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from functools import partial
+from typing import Final
+
+import trio
+from attrs import define, evolve, field, frozen
+
+from kesoku_actors.actors import run_system
+from kesoku_actors.actors.leaves import leaves
+from kesoku_actors.app.house import House, build_house
+from kesoku_actors.app.plan import plan_run
+from kesoku_actors.gateway import Gateway
+from kesoku_actors.harness import EVERYTHING, SUBSET
+from kesoku_actors.log import Logger
+from kesoku_actors.protocol import (
+    ApprovalChanged,
+    CallState,
+    Changed,
+    Message,
+    Removed,
+    SessionInfo,
+)
+from kesoku_actors.session import Recorded, TurnLimits
+from kesoku_actors.store import DeadCall, queries
+from kesoku_actors.store.queries import SessionHistory
+from tests.properties.daemon.model import SCENARIO, NotedModel, Tools
+from tests.properties.daemon.platform import Adapter, Platform, Room
+from tests.properties.daemon.script import How, Script
+from tests.properties.daemon.seams import (
+    DATABASE,
+    DaemonWorld,
+    SteppedAccess,
+    access_to,
+    outside_of,
+    put_database,
+    settings_for,
+)
+
+QUIET: Final = (
+    "SELECT NOT EXISTS (SELECT 1 FROM messages WHERE status IN ('processing', 'pending')"
+    " OR (status = 'pending_agent' AND role = 'user'))"
+    " AND NOT EXISTS (SELECT 1 FROM stops WHERE done = 0)"
+    " AND NOT EXISTS (SELECT 1 FROM sessions WHERE state = 'closed')"
+)
+"""Whether nobody waits for anything any more."""
+REST_S: Final = 5_000.0
+REST_STEPS: Final = 100_000
+
+
+class Injected(Exception):
+    """A crash that the schedule asked for."""
+
+
+@frozen(kw_only=True)
+class Faults:
+    """How often things go wrong besides; each happens twice in a life at most, as supervisors give up at some time."""
+
+    worker: float = 0.0
+    """A worker crashes at an event."""
+    store: float = 0.0
+    """The store crashes at one of its points."""
+    power: bool = False
+    """The power may go at any step, once in a run."""
+    model: float = 0.0
+    """An inference fails."""
+    send: float = 0.0
+    """A send fails."""
+
+
+@frozen(kw_only=True)
+class Truth:
+    """What is stored in the end, and what the lives recorded."""
+
+    rows: tuple[Message, ...]
+    """Every row, by `rev`."""
+    removed: frozenset[str]
+    sessions: tuple[SessionInfo, ...]
+    histories: dict[str, SessionHistory]
+    rooms: Sequence[Room]
+    lives: Sequence[Life]
+
+
+@define(eq=False, kw_only=True)
+class Life:
+    """One life of the program."""
+
+    play: Play
+    number: int
+    crashes: int
+    """How often the world had crashed before."""
+    access: SteppedAccess
+    house: House = field(init=False)
+    limits: TurnLimits = field(init=False)
+    record: list[Recorded] = field(factory=list)
+    injected: int = 0
+
+    def is_alive(self) -> bool:
+        """Whether it goes on."""
+        return self.play.world.crashes == self.crashes
+
+    async def run(self) -> None:
+        """Live until it ends in order; crashes come from outside."""
+        play, world = self.play, self.play.world
+        outside = outside_of(world, self.number)
+        model = NotedModel(SCENARIO, world=world, is_alive=self.is_alive, fails=play.faults.model)
+        log = Logger(sink=lambda _entry: None, wall=outside.clock.wall)
+        settings = settings_for(world, whole=play.whole, **play.script.settings)
+        plan = plan_run(
+            settings,
+            model,
+            world=outside,
+            log=log,
+            channels=None,
+            edges=lambda gateway: Adapter(
+                platform=play.platform,
+                gateway=gateway,
+                log=log,
+                jitter=outside.rng.random,
+                is_alive=self.is_alive,
+            ).children(),
+            probe=self._probe,
+            access=self.access,
+        )
+        tools = Tools(world, self.is_alive)
+        plan.registry.add(tools.work, owner="test")
+        plan.registry.add(tools.risky, owner="test", risky=True)
+        plan.registry.add(tools.count, owner="test")
+        plan = evolve(plan, record=self._heard, end_survivors=_no_survivors, search=plan.search if play.whole else None)
+        self.house, self.limits = build_house(plan), plan.limits
+        system = run_system(self.house.spec, log=self._crashed)
+        world.on_crash = system.cancel
+        async with system, trio.open_nursery() as nursery:
+            world.note("begins", life=self.number)
+            nursery.start_soon(self._watch, self.house.gateway)
+            nursery.start_soon(self._press, self.house.gateway)
+            await self._until_end()
+            nursery.cancel_scope.cancel()
+        world.note("ends", life=self.number)
+
+    async def _until_end(self) -> None:
+        play, world = self.play, self.play.world
+        end = play.script.ends[self.number] if self.number < len(play.script.ends) else None
+        if end is None:
+            await play.people_done.wait()
+            await world.rest(self._is_quiet, within_s=REST_S, within_steps=REST_STEPS)
+            play.is_over = True
+            return
+        await trio.sleep(end.after_s)
+        if end.how is not How.TERMINATED:
+            world.note("dies", life=self.number, how=end.how)
+            world.crash(SUBSET if end.how is How.CUT else EVERYTHING)
+            await trio.sleep_forever()
+
+    def _is_quiet(self) -> bool:
+        connection = self.access.connection
+        if connection is None or not all(room.is_taken for room in self.play.platform.rooms):
+            return False
+        return bool(connection.execute(QUIET).fetchall()[0][0])
+
+    async def _watch(self, gateway: Gateway) -> None:
+        """Note every row as a listener sees it that falls behind now and then."""
+        note, life = self.play.world.note, self.number
+        async with aclosing(gateway.listen(after=0, hints=False, label="watcher", capacity=2)) as events:
+            async for event in events:
+                if not self.is_alive():
+                    return
+                match event:
+                    case Changed(message=row):
+                        note("row", life=life, id=row.id, rev=row.rev, status=row.status.value)
+                    case Removed(message_id=message_id, rev=rev):
+                        note("row", life=life, id=message_id, rev=rev, status="removed")
+                    case _:
+                        raise AssertionError(f"nobody asked for {event}")
+
+    async def _press(self, gateway: Gateway) -> None:
+        """Press the buttons of calls that wait for a yes."""
+        listening = gateway.listen(label="buttons")
+        async with aclosing(listening) as events, trio.open_nursery() as nursery:
+            for session in await gateway.sessions():
+                for approval in await gateway.reader.approvals(session.id):
+                    nursery.start_soon(self._answer, gateway, approval.call_id)
+            async for event in events:
+                if isinstance(event, ApprovalChanged) and event.state is CallState.WAITING:
+                    nursery.start_soon(self._answer, gateway, event.call_id)
+
+    async def _answer(self, gateway: Gateway, call_id: str) -> None:
+        yes = self.play.answer_to(call_id)
+        await trio.sleep(60 if yes is None else 1)
+        await gateway.answer_approval(call_id, bool(yes), "Ada")
+
+    def _heard(self, recorded: Recorded) -> None:
+        """Take note of what a worker does, which may crash it."""
+        if not self.is_alive():
+            return
+        self.record.append(recorded)
+        key = recorded.key
+        self.play.world.note(
+            "event", session=key.session_id, worker=(key.epoch, key.worker), what=type(recorded.event).__name__
+        )
+        self._may_crash("worker crash", self.play.faults.worker)
+
+    def _probe(self, point: str) -> None:
+        if point.startswith("store."):
+            self._may_crash("store crash", self.play.faults.store)
+
+    def _may_crash(self, name: str, rate: float) -> None:
+        if rate and self.injected < 2 and self.play.world.fault(name, rate):
+            self.injected += 1
+            raise Injected(name)
+
+    def _crashed(self, event: str, /, **fields: object) -> None:
+        """Nothing of ours may crash that was not made to."""
+        error = fields.get("error")
+        if event == "child_crashed" and isinstance(error, BaseException) and self.is_alive():
+            found = [each for each in leaves(error) if not isinstance(each, Injected)]
+            self.play.surprises += [(str(fields.get("path")), each) for each in found]
+
+
+@define(eq=False, kw_only=True)
+class Play:
+    """A script, on its way."""
+
+    world: DaemonWorld
+    script: Script
+    faults: Faults
+    whole: bool
+    platform: Platform = field(init=False)
+    people_done: trio.Event = field(factory=trio.Event)
+    is_over: bool = False
+    lives: list[Life] = field(factory=list)
+    surprises: list[tuple[str, BaseException]] = field(factory=list)
+    _answers: dict[str, bool | None] = field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        rooms = [Room(f"room{number}") for number in range(len(self.script.rooms))]
+        self.platform = Platform(world=self.world, rooms=rooms, fails=self.faults.send)
+
+    def answer_to(self, call_id: str) -> bool | None:
+        """Return what is said of a call."""
+        answers = self.script.answers
+        return self._answers.setdefault(call_id, answers[len(self._answers) % len(answers)])
+
+    async def go(self) -> None:
+        """Let people do what they do, and life follow life until everything is done."""
+        put_database(self.world)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._people)
+            while not self.is_over:
+                may_crash = self.faults.power and self.world.crashes == 0
+                life = Life(play=self, number=len(self.lives), crashes=self.world.crashes, access=access_to(self.world))
+                self.lives.append(life)
+                await self.world.life(life.run, may_crash=may_crash)
+        for path, error in self.surprises:
+            raise AssertionError(f"{path} crashed: {type(error).__name__}: {error}") from error
+
+    async def _people(self) -> None:
+        async with trio.open_nursery() as nursery:
+            for room, actions in zip(self.platform.rooms, self.script.rooms, strict=True):
+                nursery.start_soon(partial(self.platform.people, room, actions), name=f"people {room.name}")
+        self.people_done.set()
+
+    def truth(self) -> Truth:
+        """Read what is stored in the end."""
+        connection = self.world.disk.connect(DATABASE)
+        sessions = queries.sessions(connection, 1000, None)
+        everything = queries.changes(connection, 0, 100_000)
+        truth = Truth(
+            rows=everything.changed,
+            removed=frozenset(message_id for message_id, _session, _rev in everything.removed),
+            sessions=sessions,
+            histories={each.id: queries.history(connection, each.id) for each in sessions},
+            rooms=self.platform.rooms,
+            lives=self.lives,
+        )
+        connection.close()
+        return truth
+
+
+async def _no_survivors(_calls: Sequence[DeadCall]) -> None:
+    """There are no processes of an earlier life: what the world kills is dead."""
+    await trio.lowlevel.checkpoint()
+
+
+async def play(world: DaemonWorld, script: Script, faults: Faults | None = None, *, whole: bool = False) -> Truth:
+    """Play a script and return what is true in the end; `whole` with what takes long and decides nothing (search)."""
+    one = Play(world=world, script=script, faults=faults or Faults(), whole=whole)
+    await one.go()
+    return one.truth()

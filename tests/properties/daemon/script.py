@@ -1,0 +1,125 @@
+"""What people do to the simulated daemon, and how its lives end: values, and Hypothesis strategies that draw them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any, Final
+
+from attrs import field, frozen
+from hypothesis import strategies as st
+
+from kesoku_actors.protocol import BusyMode
+from tests.properties.daemon import model
+
+PAUSES: Final = (0.0, 0.2, 1.0, 2.5, 6.0)
+"""Seconds between what one person does: within a tick, within an answer, within a call, behind all of it."""
+
+
+@frozen
+class Say:
+    """Send a message; its words decide what the model does (`model`)."""
+
+    words: str
+    pause_s: float = 0.0
+    """Before it, as with all that people do."""
+
+
+@frozen
+class Stop:
+    """Stop what runs."""
+
+    pause_s: float = 0.0
+
+
+@frozen
+class Force:
+    """Force the stop before: 1.1 s later, when it may be (I7)."""
+
+    pause_s: float = 1.1
+
+
+@frozen
+class Clear:
+    """Clear the session."""
+
+    pause_s: float = 0.0
+
+
+@frozen
+class Mode:
+    """Set the busy mode of the room."""
+
+    mode: BusyMode
+    pause_s: float = 0.0
+
+
+Action = Say | Stop | Force | Clear | Mode
+
+
+class How(StrEnum):
+    """How a life of the program ends."""
+
+    TERMINATED = "terminated"
+    """SIGTERM: in order (C7)."""
+    KILLED = "killed"
+    """The process dies; the machine goes on."""
+    CUT = "cut"
+    """The power goes."""
+
+
+@frozen
+class End:
+    """The end of one life."""
+
+    how: How
+    after_s: float
+
+
+@frozen(kw_only=True)
+class Script:
+    """What happens in one run."""
+
+    rooms: tuple[tuple[Action, ...], ...]
+    ends: tuple[End, ...] = ()
+    """Of the first lives; the one after them lives until everything is done."""
+    answers: tuple[bool | None, ...] = (True,)
+    """What is said of calls that need a yes, by turns; none: nothing for the first minute."""
+    settings: dict[str, Any] = field(factory=dict)
+    """Of the section `agent`."""
+
+
+def says(*words: str) -> st.SearchStrategy[Say]:
+    """Draw a message with one of these words."""
+    return st.builds(Say, st.sampled_from(words), st.sampled_from(PAUSES))
+
+
+STOPS: Final = st.builds(Stop, st.sampled_from(PAUSES))
+FORCES: Final = st.builds(Force, st.sampled_from((1.1, 4.0)))
+CLEARS: Final = st.builds(Clear, st.sampled_from(PAUSES))
+MODES: Final = st.builds(Mode, st.sampled_from(list(BusyMode)), st.sampled_from(PAUSES))
+QUICK: Final = says(model.HELLO, model.TALK)
+TOOLS: Final = says(model.WORK, model.BOTH, model.CHAIN)
+
+
+def scripts(
+    *actions: st.SearchStrategy[Any],
+    rooms: int = 1,
+    longest: int = 4,
+    ends: Sequence[How] = (),
+    most_ends: int = 2,
+    **fields: Any,
+) -> st.SearchStrategy[Script]:
+    """Draw scripts in which somebody does some of these things in each of up to so many rooms.
+
+    `fields` are further fields of a `Script`: values, or strategies to draw them by.
+    """
+    room = st.lists(st.one_of(*actions), min_size=1, max_size=longest).map(tuple)
+    end = st.builds(End, st.sampled_from(list(ends)), st.sampled_from((0.0, 0.5, 1.5, 3.0, 5.0))) if ends else None
+    drawn = {name: one if isinstance(one, st.SearchStrategy) else st.just(one) for name, one in fields.items()}
+    return st.builds(
+        Script,
+        rooms=st.lists(room, min_size=1, max_size=rooms).map(tuple),
+        ends=st.just(()) if end is None else st.lists(end, min_size=1, max_size=most_ends).map(tuple),
+        **drawn,
+    )

@@ -1,0 +1,145 @@
+"""What stands in for the outside of the program while the tree that `app` declares runs in a simulated world.
+
+Replaced are the seams and nothing else: the clock, ids and randomness; the store's executor and connections; what the
+model is; the transport of an adapter; threads and processes, which the harness simulates.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import apsw
+import trio
+from attrs import define, evolve, field
+
+from kesoku_actors.app.settings import Settings, load_settings
+from kesoku_actors.clock import Clock, IdSource
+from kesoku_actors.clock import World as Outside
+from kesoku_actors.harness import SUBSET, Survival
+from kesoku_actors.harness.world import World
+from kesoku_actors.store import Durability, StoreBusy
+from kesoku_actors.store.opening import open_store
+from kesoku_actors.store.reading import reading
+
+T = TypeVar("T")
+
+DATABASE: Final = "kesoku.db"
+
+
+class DaemonWorld(World):
+    """A world in which a crash is not waited for: what stops in order, behind a shield, is cut off as well."""
+
+    on_crash: Callable[[], None] = staticmethod(lambda: None)
+
+    def crash(self, survival: Survival = SUBSET) -> None:
+        """End everything that lives, here and now."""
+        super().crash(survival)
+        self.on_crash()
+
+
+@define(eq=False, kw_only=True)
+class SteppedAccess:
+    """The store's executor without threads: before each call, and before its answer arrives, others may run.
+
+    So a commit takes its time, as it does in the thread of a daemon. There is one connection, as the simulated disk has
+    no shared memory; a reading is one step, and sees one snapshot.
+    """
+
+    connect: Callable[[Path, int], apsw.Connection]
+    life: str = ""
+    connection: apsw.Connection | None = field(default=None, init=False)
+
+    async def run(self, call: Callable[[], T]) -> T:
+        """Run a call of the writer. Once it has begun it is waited for."""
+        await trio.lowlevel.checkpoint_if_cancelled()
+        await trio.lowlevel.cancel_shielded_checkpoint()
+        result = call()
+        await trio.lowlevel.cancel_shielded_checkpoint()
+        return result
+
+    async def read(self, query: Callable[[apsw.Connection], T]) -> T:
+        """Run a query. Raises `StoreBusy` while the store is not open."""
+        await trio.lowlevel.checkpoint()
+        if self.connection is None:
+            raise StoreBusy("the store is not open at the moment; try again")
+        with reading():
+            result = query(self.connection)
+        await trio.lowlevel.cancel_shielded_checkpoint()
+        return result
+
+    @contextmanager
+    def lend(self, writer: apsw.Connection) -> Iterator[None]:
+        """Read from the writer's connection: between two calls it is in no transaction."""
+        self.connection = writer
+        try:
+            yield
+        finally:
+            self.connection = None
+
+    async def close(self) -> None:
+        """Nothing is its own."""
+
+
+def outside_of(world: World, life: int) -> Outside:
+    """Return clock, ids and randomness of one life of the program."""
+    clock = Clock(wall=world.clock.time, monotonic=world.clock.now)
+    rng = world.stream(f"life {life}")
+    return Outside(clock=clock, ids=IdSource(clock=clock, rng=rng), rng=rng)
+
+
+def access_to(world: World) -> SteppedAccess:
+    """Return the way to the database on the world's disk."""
+    return SteppedAccess(connect=lambda path, _flags: world.disk.connect(path.name))
+
+
+def settings_for(world: World, *, whole: bool, **agent: Any) -> Settings:
+    """Return the defaults, with everything on the world's disk, and asking people about what is risky.
+
+    `agent` are changes of that section. Unless the `whole` program is to run, what takes long and decides nothing is
+    left out: logs of turns, skills, the shell and tools for files.
+    """
+    settings = _defaults()
+    settings = evolve(settings, tools=evolve(settings.tools, approve="risky"))
+    if not whole:
+        settings = evolve(
+            settings,
+            agent=evolve(settings.agent, turn_log=False),
+            skills=evolve(settings.skills, shipped=False),
+            shell=evolve(settings.shell, enabled=False),
+            tools=evolve(settings.tools, files=False),
+        )
+    folder = world.disk.folder
+    workspace = evolve(settings.workspace, db_path=folder / DATABASE, sessions_dir=folder / "sessions")
+    return evolve(settings, workspace=workspace, agent=evolve(settings.agent, **agent))
+
+
+def put_database(world: World) -> None:
+    """Put an empty database on the disk, closed in order: to make its tables anew in each run takes half the time."""
+    world.disk.path(DATABASE).write_bytes(_empty_database())
+
+
+@cache
+def _defaults() -> Settings:
+    return load_settings(None, environ={}, home=Path("/nowhere"))
+
+
+@cache
+def _empty_database() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / DATABASE
+        store = open_store(
+            path,
+            durability=Durability.FULL,
+            connect=lambda path, flags: apsw.Connection(str(path), flags=flags),
+            now=random.Random(0).random(),
+            warn=lambda _line: None,
+        )
+        with store as opened:
+            opened.end_in_order()
+        return path.read_bytes()
