@@ -1,7 +1,7 @@
 """Any server that speaks the chat completions dialect: OpenAI, Ollama, vLLM, llama.cpp and others.
 
-A thin client: what is sent and what comes back is decided in `openai_body`, `openai_rules` and `openai_stream`; here
-are the connection and its errors. One HTTP client is made for the life of the model, in a thread, because loading the
+A thin client: what is sent and what comes back is decided in `openai_request` and `openai_stream`; here are the
+connection and its errors. One HTTP client is made for the life of the model, in a thread, because loading the
 certificates takes a tenth of a second.
 
 There is no read timeout: silence is measured by whoever runs the inference (`gate.infer_once`, P3), who hears an empty
@@ -11,7 +11,6 @@ cancellation, closes the connection at once (I2). Nothing is tried again here (P
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -24,12 +23,12 @@ from kesoku_actors.llm.classify import Source, check_key, check_page, from_statu
 from kesoku_actors.llm.dialects import Declaring
 from kesoku_actors.llm.dialects.openai import declare
 from kesoku_actors.llm.heard import unwinding
-from kesoku_actors.llm.openai_body import make_body
-from kesoku_actors.llm.openai_plain import without_tools
-from kesoku_actors.llm.openai_rules import repair
+from kesoku_actors.llm.kept_talk import write
+from kesoku_actors.llm.openai_request import OpenAIRequest
 from kesoku_actors.llm.openai_stream import LONGEST, ChatStream
 from kesoku_actors.llm.port import Emit, Limits, Piece, ProviderError, Remedy, Reply, Request
 from kesoku_actors.llm.sse import EventReader, EventTooLong
+from kesoku_actors.llm.written import Written
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import DeltaKind
 
@@ -85,11 +84,10 @@ class OpenAIModel:
         """Run one inference; empty pieces say only that bytes came. Raises `ProviderError` (P2, P3)."""
         stream = ChatStream(self.source, model=self.model, context_tokens=self.context_tokens)
         try:
-            body, headers = self._body(request), self._headers()
-            content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+            written, headers = self._written(request), self._headers()
             client = await self._connected()
-            request.sent(body)
-            async with client.stream("POST", self._url, content=content, headers=headers) as response:
+            request.sent(written.body)
+            async with client.stream("POST", self._url, content=written.content, headers=headers) as response:
                 if response.status_code != httpx2.codes.OK:
                     raise await self._refusal(response)
                 await self._read(response, stream, emit)
@@ -108,18 +106,23 @@ class OpenAIModel:
     def _url(self) -> str:
         return f"{self.base_url.rstrip('/')}/chat/completions"
 
-    def _body(self, request: Request) -> dict[str, Any]:
+    def _written(self, request: Request) -> Written:
         # OpenAI's own reasoning models refuse the old name, most other servers do not know the new one.
         is_openai = httpx2.URL(self.base_url).host.endswith("openai.com")
-        limit = "max_completion_tokens" if is_openai else "max_tokens"
-        request = request if self.supports_tools else evolve(request, tools=())
-        declared = self._declaring(request.tools)
-        body = make_body(request, provider=self.name, model=self.model, output_limit=limit, declared=declared)
-        sound = repair(body["messages"])
-        messages = sound.messages if self.supports_tools else tuple(without_tools(sound.messages))
-        if sound.repairs:
-            self.log.warning("history repaired for a request", session_id=request.session_id, repairs=sound.repairs)
-        return {**body, "messages": messages, **self.parameters}
+        request = request if self.supports_tools else evolve(request, tools=(), kept=None)
+        wire = OpenAIRequest(
+            request=request,
+            provider=self.name,
+            model=self.model,
+            output_limit="max_completion_tokens" if is_openai else "max_tokens",
+            declared=self._declaring(request.tools),
+            parameters=self.parameters,
+            is_plain=not self.supports_tools,
+        )
+        written = write(wire)
+        if written.repairs:
+            self.log.warning("history repaired for a request", session_id=request.session_id, repairs=written.repairs)
+        return written
 
     def _headers(self) -> dict[str, str]:
         headers = {"content-type": "application/json", "user-agent": f"kesoku-actors/{__version__}"}

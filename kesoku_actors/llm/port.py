@@ -13,12 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import field, frozen
 
 from kesoku_actors.errors import PeerError
 from kesoku_actors.protocol import DeltaKind, Message, ToolSchema, Usage
+
+if TYPE_CHECKING:
+    from kesoku_actors.llm.kept_talk import KeptTalks
 
 
 class Remedy(StrEnum):
@@ -111,6 +114,8 @@ class Request:
     purpose: Purpose = Purpose.ANSWER
     workspace: Path | None = None
     """The session's folder: the paths of attachments in `history` lead from there."""
+    kept: KeptTalks | None = field(default=None, eq=False, repr=False)
+    """Where the provider keeps what it made of the history, for the session's next request; none: nowhere."""
     sent: Sent = field(default=unheard, eq=False, repr=False)
     """Called once per try, just before the send, with the JSON body exactly as it goes on the wire (P4).
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from attrs import define, evolve, field, frozen
 
+from kesoku_actors.llm.kept_talk import KeptTalks
 from kesoku_actors.llm.port import ProviderError, Remedy, Request
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import ATTACHMENTS, Message, ToolSchema, Usage
@@ -65,6 +66,7 @@ class Prompter:
     """That folder, whether it is there or not."""
     keep_whole: KeepWhole
     log: Logger
+    _kept: KeptTalks = field(factory=KeptTalks, init=False)
     _counts: dict[str, float] = field(factory=dict, init=False)
     _sent: float = field(default=0.0, init=False)
     """Tokens of the draft that was taken last, as we count them."""
@@ -91,6 +93,7 @@ class Prompter:
                 nudge=NUDGE if effect.nudge else None,
                 tokens=round((frame + ready.tokens) * self.brain.reach.ratio),
                 workspace=self.folder if tools or any(ATTACHMENTS in row.metadata for row in rows) else None,
+                kept=self._kept,
             ),
             tokens=frame + ready.tokens,
             wants_compaction=may_compact and is_long and self._is_worth(effect.root_id),

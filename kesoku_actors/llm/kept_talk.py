@@ -1,0 +1,320 @@
+"""A talk as one model reads it, kept from request to request: what stands before the last answers is made once. Pure.
+
+Making a request turns rows into messages, checks them and writes them as JSON. The next request of a session has the
+same rows and some more, so the messages before an answer are kept, checked and written, with the rows and steps they
+were made of; what is made anew is what follows them.
+
+Invariant: what is sent equals what is made of the whole request anew, byte for byte. Therefore
+
+* what is kept ends where an answer begins a message of its own (`Seam`), and each of its calls has its result there:
+  no row behind it changes what it says;
+* it is given up from the first row on that is another one than before, or that came from another step, or that brings
+  files; and all of it when the tools change;
+* rules of one message and of neighbours hold in it and are checked in the rest, which begins behind a stand-in for what
+  the user's side said last; what is about the whole (sizes, the turn being answered) a wire looks at each time;
+* a request that breaks a rule, or may break one, is made and mended whole.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, compress
+from operator import is_not
+from typing import Any, Final, Protocol, TypeVar
+
+from attrs import define, field, frozen
+
+from kesoku_actors.llm.media import MediaByRow
+from kesoku_actors.llm.port import Purpose, Request, StepContent
+from kesoku_actors.llm.repaired import RepairedBody
+from kesoku_actors.llm.talk import CallIds, IdRule, Made, Seam, Stretch, Taken, call_ids, steps_by_row
+from kesoku_actors.llm.written import Written, encode, encode_items
+from kesoku_actors.protocol import Message, Role, ToolSchema, Type
+
+T = TypeVar("T")
+
+SHORTEST: Final = 64
+"""Rows of a talk worth keeping anything of."""
+MOST_MODELS: Final = 2
+"""Of one session's, whose talk is kept."""
+
+
+class Wire(Protocol):
+    """One request in the words of a provider."""
+
+    @property
+    def key(self) -> str:
+        """Which field of the body is the talk."""
+
+    @property
+    def request(self) -> Request:
+        """What is asked."""
+
+    @property
+    def asked(self) -> tuple[str, str]:
+        """Which provider and model: with rows, steps, files and tools all that messages are made by."""
+
+    @property
+    def media(self) -> MediaByRow:
+        """The files that rows bring."""
+
+    @property
+    def id_rule(self) -> IdRule | None:
+        """Which ids its calls have; none if they have none of ours."""
+
+    def make(self, stretch: Stretch, ids: Mapping[str, str]) -> Made:
+        """Return the messages of a stretch."""
+
+    def marked(self, messages: Sequence[Mapping[str, Any]]) -> Mapping[int, Mapping[str, Any]]:
+        """Return the messages that say more at the end of a talk than further back, by their places."""
+
+    def may_be_kept(self, messages: Sequence[Mapping[str, Any]]) -> bool:
+        """Tell whether no rule joins these messages with others that are not their neighbours."""
+
+    def is_sound(self, whole: Sequence[Mapping[str, Any]], rest: int, size: int) -> bool:
+        """Tell whether a talk keeps every rule, given that it does those of messages and of neighbours before `rest`.
+
+        `size` is how many bytes stand before.
+        """
+
+    def preface(self) -> list[dict[str, Any]]:
+        """Return the messages before the talk."""
+
+    def body(self, messages: list[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return the body with this talk."""
+
+    def whole(self) -> RepairedBody:
+        """Return the body made anew, and mended if need be."""
+
+
+@frozen(kw_only=True)
+class _Piece:
+    """An answer and what was said to the model behind it; counts are of all up to its end."""
+
+    rows: int
+    messages: int
+    made: int
+    """Ids of ours."""
+    size: int
+    """Bytes."""
+    json: bytes
+    ids: tuple[str, ...]
+
+
+_NOTHING: Final = _Piece(rows=0, messages=0, made=0, size=0, json=b"", ids=())
+
+
+@define(eq=False)
+class KeptTalks:
+    """The talks of one session with its models. Whoever makes the session's requests holds it."""
+
+    shortest: int = SHORTEST
+    compares: bool = False
+    """Whether each request is also made whole and compared, for tests. Raises `AssertionError`."""
+    _talks: OrderedDict[tuple[str, str], _Talk] = field(factory=OrderedDict, init=False)
+
+    @property
+    def rows(self) -> int:
+        """How many rows are kept."""
+        return sum(talk.end.rows for talk in self._talks.values())
+
+    def of(self, wire: Wire) -> _Talk:
+        """Return the talk with the model of a request; of models asked long ago none is kept."""
+        talk = self._talks.setdefault(wire.asked, _Talk())
+        self._talks.move_to_end(wire.asked)
+        while len(self._talks) > MOST_MODELS:
+            self._talks.popitem(last=False)
+        return talk
+
+
+def write(wire: Wire) -> Written:
+    """Return a request as it is sent, and keep of it what its `Request.kept` asks for."""
+    request, kept = wire.request, wire.request.kept
+    if kept is None or request.purpose is not Purpose.ANSWER or len(request.history) < kept.shortest:
+        return _whole(wire)
+    written = kept.of(wire).write(wire)
+    if written is None:
+        return _whole(wire)
+    if kept.compares:
+        whole = _whole(wire)
+        assert (written.content, written.repairs) == (whole.content, whole.repairs), "a kept talk differs"
+        assert encode(written.body) == whole.content, "a kept talk is not what is sent"
+    return written
+
+
+def _whole(wire: Wire) -> Written:
+    sound = wire.whole()
+    return Written(body=sound.body, key=wire.key, talk=encode(sound.body[wire.key]), repairs=sound.repairs)
+
+
+@define(eq=False)
+class _Talk:
+    """What is kept of a talk with one model."""
+
+    _tools: tuple[ToolSchema, ...] = field(default=(), init=False)
+    _steps: tuple[StepContent, ...] = field(default=(), init=False)
+    """All of the last request's."""
+    _step_of: dict[str, StepContent] = field(factory=dict, init=False)
+    _pieces: list[_Piece] = field(factory=list, init=False)
+    _rows: list[Message] = field(factory=list, init=False)
+    _places: dict[str, int] = field(factory=dict, init=False)
+    _messages: list[Mapping[str, Any]] = field(factory=list, init=False)
+    _ids: set[str] = field(factory=set, init=False)
+
+    @property
+    def end(self) -> _Piece:
+        """The last piece."""
+        return self._pieces[-1] if self._pieces else _NOTHING
+
+    def write(self, wire: Wire) -> Written | None:
+        """Return the request as it is sent; none when it has to be made and mended whole."""
+        self._agree(wire)
+        stretch, made, named = self._make(wire)
+        whole: list[Mapping[str, Any]] = [*self._messages, *made.messages]
+        marked = wire.marked(whole)
+        for place, message in marked.items():
+            whole[place] = message
+        settled = self._settled(min(marked, default=len(whole)))
+        rest, size = (settled[-1].messages, settled[-1].size) if settled else (0, 0)
+        if not wire.is_sound(whole, rest, size):
+            return None
+        self._keep(wire, stretch, made, named)
+        settled = self._settled(min(marked, default=len(whole)))
+        rest, preface = settled[-1].messages if settled else 0, wire.preface()
+        parts = [encode_items(preface), *[piece.json for piece in settled], encode_items(whole[rest:])]
+        return Written(body=wire.body(preface + whole), key=wire.key, talk=b"[" + b",".join(filter(None, parts)) + b"]")
+
+    def _settled(self, messages: int) -> list[_Piece]:
+        """Return the pieces that end before or at a message."""
+        count = len(self._pieces)
+        while count and self._pieces[count - 1].messages > messages:
+            count -= 1
+        return self._pieces[:count]
+
+    def _agree(self, wire: Wire) -> None:
+        """Give up what is not as it was."""
+        request = wire.request
+        if not _are_same(self._tools, request.tools):
+            self._cut(0)
+            self._tools = request.tools
+        step = _agreeing(self._steps, request.steps, _is_same_step)
+        changed = chain(self._steps[step:], request.steps[step:])
+        touched = chain(wire.media, chain.from_iterable(each.message_ids for each in changed))
+        places = [self._places[id] for id in touched if id in self._places]
+        self._cut(min([_agreeing(self._rows, request.history, _is_same_row), *places]))
+        if step == len(self._steps):
+            self._step_of |= steps_by_row(request.steps[step:])
+        else:
+            self._step_of = steps_by_row(request.steps)
+        self._steps = request.steps
+
+    def _make(self, wire: Wire) -> tuple[Stretch, Made, CallIds]:
+        """Make what follows what is kept; give up of that what it does not follow."""
+        request, rule = wire.request, wire.id_rule
+        while True:
+            rows = request.history[self.end.rows :]
+            stretch = Stretch(rows=rows, step_of=self._step_of, nudge=request.nudge)
+            named = CallIds() if rule is None else call_ids(stretch, rule, Taken(ids=self._ids, made=self.end.made))
+            if rule is not None and any(_is_below(rule.number(id), self.end.made) for id in named.given):
+                self._cut(0)  # one of ours is given now: each would be another one
+                continue
+            made = wire.make(stretch, named.by_row)
+            if not self._pieces or (made.seams and made.seams[0].message == 0):
+                return stretch, made, named
+            self._cut(self.end.rows - 1)
+
+    def _cut(self, row: int) -> None:
+        """Give up what is kept from the piece with this row on."""
+        while self._pieces and self._pieces[-1].rows > row:
+            self._ids.difference_update(self._pieces.pop().ids)
+        for gone in self._rows[self.end.rows :]:
+            del self._places[gone.id]
+        del self._rows[self.end.rows :]
+        del self._messages[self.end.messages :]
+
+    def _keep(self, wire: Wire, stretch: Stretch, made: Made, named: CallIds) -> None:
+        """Keep the messages of a sound request up to its last answer, as far as they stand for themselves."""
+        begin, seen = Seam(row=0, message=0), 0
+        awaited: set[str] = set()
+        places: dict[str, int] = {}
+        first, ours = self.end.rows, self.end.made
+        for seam in made.seams:
+            if seam.message == 0:
+                continue
+            for row in stretch.rows[seen : seam.row]:
+                is_result = row.type is Type.TOOL_RESULT and row.parent_id is not None
+                if row.id in self._places or row.id in places or row.id in wire.media:
+                    return
+                if is_result and row.parent_id not in self._places and row.parent_id not in places:
+                    return
+                if named.made.get(row.id, ours) != ours:
+                    return
+                ours += row.id in named.made
+                places[row.id] = first + seen
+                seen += 1
+                if row.type is Type.TOOL_CALL:
+                    awaited.add(row.id)
+                elif is_result:
+                    awaited.discard(row.parent_id or "")
+            if awaited or _speaks(stretch.rows[begin.row : seam.row]):
+                continue
+            messages = made.messages[begin.message : seam.message]
+            if not wire.may_be_kept(messages):
+                return
+            rows = stretch.rows[begin.row : seam.row]
+            json = encode_items(messages)
+            self._pieces.append(
+                _Piece(
+                    rows=first + seam.row,
+                    messages=len(self._messages) + len(messages),
+                    made=ours,
+                    size=self.end.size + len(json) + 1,
+                    json=json,
+                    ids=tuple(named.by_row[row.id] for row in rows if row.id in named.by_row),
+                )
+            )
+            self._rows += rows
+            self._messages += messages
+            self._ids.update(self.end.ids)
+            self._places |= places
+            places, begin = {}, seam
+
+
+def _speaks(rows: Sequence[Message]) -> bool:
+    """Tell whether the model would go on in the same answer behind these rows."""
+    last = next((row for row in reversed(rows) if row.type is not Type.THOUGHT), None)
+    return last is None or last.role is Role.ASSISTANT
+
+
+def _is_below(number: int | None, made: int) -> bool:
+    return number is not None and number < made
+
+
+def _agreeing(old: Sequence[T], new: Sequence[T], is_same: Callable[[T, T], bool]) -> int:
+    """Return how many values from the first on are the same. Mostly all are, one by one: that is found out in C."""
+    shorter = min(len(old), len(new))
+    others = compress(range(shorter), map(is_not, old, new))
+    return next((place for place in others if not is_same(old[place], new[place])), shorter)
+
+
+def _is_same_row(old: Message, new: Message) -> bool:
+    """Tell whether two rows read the same. Equal metadata will not do: `True` equals 1 and is other JSON."""
+    return (
+        (old.id, old.role, old.type, old.sender, old.parent_id)
+        == (new.id, new.role, new.type, new.sender, new.parent_id)
+        and old.content == new.content
+        and (old.metadata is new.metadata or not (old.metadata or new.metadata))
+    )
+
+
+def _is_same_step(old: StepContent, new: StepContent) -> bool:
+    return (
+        old.native is new.native
+        and (old.provider, old.model) == (new.provider, new.model)
+        and old.message_ids == new.message_ids
+    )
+
+
+def _are_same(old: Sequence[object], new: Sequence[object]) -> bool:
+    return len(old) == len(new) and not any(map(is_not, old, new))

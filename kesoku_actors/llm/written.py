@@ -1,0 +1,44 @@
+"""A request's body and the bytes of its talk: what a service is sent. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from attrs import frozen
+
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+@frozen(kw_only=True)
+class Written:
+    """A request that keeps its provider's rules, and what had to be done for it (P1)."""
+
+    body: Mapping[str, Any]
+    key: str
+    """Which field of the body is the talk: a list."""
+    talk: bytes
+    """That list as JSON."""
+    repairs: tuple[str, ...] = ()
+
+    @property
+    def content(self) -> bytes:
+        """The body as JSON."""
+        return splice(self.body, self.key, self.talk)
+
+
+def encode(value: Any) -> bytes:
+    """Return JSON as it goes on the wire. Raises `UnicodeEncodeError` for half a surrogate pair."""
+    return _ENCODER.encode(value).encode()
+
+
+def encode_items(items: Iterable[Any]) -> bytes:
+    """Return the JSON of a list without its brackets."""
+    return encode(list(items))[1:-1]
+
+
+def splice(body: Mapping[str, Any], key: str, value: bytes) -> bytes:
+    """Return the JSON of a body whose field `key` is JSON already."""
+    fields = (encode(name) + b":" + (value if name == key else encode(field)) for name, field in body.items())
+    return b"{" + b",".join(fields) + b"}"
