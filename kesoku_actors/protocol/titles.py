@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from itertools import islice
 from typing import Final
 
@@ -23,6 +24,8 @@ _MENTION: Final = re.compile(r"<(?:@[!&]?\d+|#\d+|a?:\w+:\d+|users/[^>\s]{1,64})
 _LINE_MARKS: Final = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+|>[ \t]?|[-*+][ \t]+|\d+[.)][ \t]+)", re.MULTILINE)
 _MARKS: Final = re.compile(r"\*\*|__|~~|`+|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")
 _FILE: Final = re.compile(r"\[file: [^\]\n]*\]")
+_MARKUP: Final = ((_FENCE, "`~", " "), (_LINK, "[", r"\1"), (_FILE, "[", " "), (_MENTION, "<", " "))
+"""What stands for something else, one of the signs without which there is none of it, and what is read instead."""
 _QUOTES: Final = "\"'`“”„«»‘’「」*_#"
 _LABEL: Final = re.compile(r"^\s*(?:title|titel|subject)\s*:\s*", re.IGNORECASE)
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -32,9 +35,10 @@ _JOINER: Final = "\u200d"
 def first_words(text: str) -> str:
     """Return a title made of the beginning of `text`."""
     text = text[:_LOOKED_AT]
-    for pattern, instead in ((_FENCE, " "), (_LINK, r"\1"), (_FILE, " "), (_MENTION, " "), (_LINE_MARKS, "")):
-        text = pattern.sub(instead, text)
-    return _short(_seen(_MARKS.sub("", text)))
+    for pattern, signs, instead in _MARKUP:
+        if any(sign in text for sign in signs):
+            text = pattern.sub(instead, text)
+    return _short(_seen(_MARKS.sub("", _LINE_MARKS.sub("", text))))
 
 
 def tidied(text: str) -> str:
@@ -56,8 +60,10 @@ def _seen(text: str) -> str:
 
 def _short(text: str) -> str:
     """Return the text whole, or up to where it may be cut: between words, where its second half has such a place."""
-    boundaries = (index for index in range(1, len(text) + 1) if is_boundary(text, index))
-    ends = list(islice(boundaries, LONGEST + 1))  # the store makes titles, and has no time for a whole page
+    places: Iterable[int] = range(1, len(text) + 1)
+    if not text.isascii():
+        places = (index for index in places if is_boundary(text, index))
+    ends = list(islice(places, LONGEST + 1))  # the store makes titles, and has no time for a whole page
     if len(ends) <= LONGEST:
         return text
     cut = text[: ends[LONGEST - 2]]

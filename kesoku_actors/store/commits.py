@@ -204,11 +204,12 @@ def _check_plan(command: Commit) -> None:
 def _moved(tx: Transaction, session: Session, command: Commit) -> str | None:
     """Return why the plan no longer fits what is stored, or none."""
     taken = [*command.adopt, *([command.claim] if command.claim else []), *command.claim_adopts]
+    ended, messages = [], []
     for ending in command.ends:
         message = tx.get(ending.message_id)
         if message is None or message.status in ENDED or message.session_id != session.id:
             return f"{ending.message_id} has ended or is gone"
-    messages = []
+        ended.append(message)
     for taking in taken:
         message = tx.get(taking.message_id)
         if message is None or message.status is not Status.PENDING_AGENT or message.session_id != session.id:
@@ -216,14 +217,16 @@ def _moved(tx: Transaction, session: Session, command: Commit) -> str | None:
         if message.root_id is None and is_covered(tx, message):
             return f"a stop covers {taking.message_id}"
         messages.append(message)
-    return _left_behind(tx, session, command, messages)
+    return _left_behind(tx, session, messages, ended)
 
 
-def _left_behind(tx: Transaction, session: Session, command: Commit, taken: list[Message]) -> str | None:
+def _left_behind(tx: Transaction, session: Session, taken: list[Message], ended: list[Message]) -> str | None:
     people = [message.seq for message in taken if message.is_person]
     if not people:
         return None
-    dealt_with = {message.id for message in taken} | {ending.message_id for ending in command.ends}
+    dealt_with = {message.id: message for message in (*taken, *ended)}
+    if session.people_waiting == sum(each.is_person and each.root_id is None for each in dealt_with.values()):
+        return None  # all who wait
     for (message_id,) in tx.select(_PEOPLE_BEFORE, (session.no, max(people))):
         if message_id not in dealt_with:
             return f"O2: {message_id} was said before"

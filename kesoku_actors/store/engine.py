@@ -127,7 +127,7 @@ class Engine:
                 self.connection.execute("ROLLBACK")
             raise
         self._counter = tx.counter
-        self.memory.keep()
+        tx.keep()
         self._pass("store.after_commit", kinds)
         return replies, changes.publication(counter, tx.counter) if changes.are_any else None
 
@@ -176,7 +176,7 @@ class Engine:
         """Carry out one command of several: what it fails with is no concern of the others."""
         counter, mark = tx.counter, self.memory.mark()
         tx.begin_command()
-        tx.forget_sessions()
+        tx.forget()
         tx.execute("SAVEPOINT command")
         try:
             reply = HANDLERS[type(command)](tx, command)
@@ -184,6 +184,7 @@ class Engine:
         except (KesokuError, *_UNFIT) as error:
             tx.execute("ROLLBACK TO command")
             tx.execute("RELEASE command")
+            tx.forget()
             self.memory.back_to(mark)
             tx.counter = counter
             return _refusal(command, error)

@@ -59,8 +59,7 @@ def import_sessions(tx: Transaction, command: ImportSessions) -> Imported:
         _check_new(tx, archive)
         _insert(tx, session, archive)
         interrupted, undeliverable = _settle(tx, session)
-        session.self_started, session.turns = 0, archive.head.turns
-        tx.execute("UPDATE sessions SET title = ? WHERE no = ?", (archive.head.title, session.no))
+        session.self_started, session.turns, session.title = 0, archive.head.turns, archive.head.title
         done = Imported(
             sessions=done.sessions + 1,
             messages=done.messages + len(archive.messages),
@@ -68,7 +67,7 @@ def import_sessions(tx: Transaction, command: ImportSessions) -> Imported:
             undeliverable=done.undeliverable + undeliverable,
         )
         tx.write_sessions()
-        tx.forget_sessions()
+        tx.forget()
         tx.begin_command()  # nobody listens to a store that is being imported into, and a whole one fits in no memory
     return done
 

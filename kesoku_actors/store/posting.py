@@ -84,7 +84,6 @@ def post(tx: Transaction, command: Post) -> PostReply:
         _have_seen(tx, inbound, message.id)
     if inbound.role is Role.USER and not session.title:
         session.title = first_words(inbound.content)
-        tx.execute("UPDATE sessions SET title = ? WHERE no = ?", (session.title, session.no))
     return Posted(message=message, is_new=True)
 
 

@@ -1,8 +1,8 @@
 """A session's row, as the commands of one transaction read and change it.
 
 Invariants: a group of commands reads a row once and writes it once, at its end, however often it changed meanwhile:
-two statements and one page of the database for a session, however much is said in it. State, title and mode are
-written at once, where they change. Nothing here outlives the transaction that read it.
+two statements and one page of the database for a session, however much is said in it. State and mode are written at
+once, where they change. What outlives the transaction that read it is `Memory`'s to say.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 import apsw
 from attrs import define, field
 
-from kesoku_actors.protocol import BusyMode, Channel, SessionState
+from kesoku_actors.protocol import BusyMode, Channel, Message, SessionState
 from kesoku_actors.store.sql import Row, first
 
 _READ: Final = (
@@ -21,8 +21,9 @@ _READ: Final = (
     " FROM sessions s LEFT JOIN channels c ON c.chatbot_id = s.chatbot_id AND c.channel_id = s.channel_id"
 )
 _WRITE: Final = (
-    "UPDATE sessions SET last_activity = ?, turns = ?, self_started = ?, epoch = ?, worker = ?, turn_root = ?,"
-    " turn_is_open = ?, turn_began = ?, turn_attempts = ?, turn_steps = ?, turn_spent_s = ? WHERE no = ?"
+    "UPDATE sessions SET title = ?, last_activity = ?, turns = ?, self_started = ?, epoch = ?, worker = ?,"
+    " turn_root = ?, turn_is_open = ?, turn_began = ?, turn_attempts = ?, turn_steps = ?, turn_spent_s = ?"
+    " WHERE no = ?"
 )
 _STATES: Final = {str(state): state for state in SessionState}
 _MODES: Final[dict[str | None, BusyMode | None]] = {None: None, **{str(mode): mode for mode in BusyMode}}
@@ -57,12 +58,19 @@ class Session:
     """Epoch and worker of a registration that holds no row yet, and so stands in none."""
     people_waiting: int | None = field(default=None, init=False)
     """How many messages of people wait for a turn (B4); none: not counted since that changed."""
+    rows: dict[str, Message] = field(factory=dict, init=False)
+    """What `Memory` keeps of its messages from one group to the next, by id."""
     _read: Row = field(default=(), init=False)
 
     @property
     def registered(self) -> tuple[int | None, int | None]:
         """Return epoch and worker of the one whose commits are taken."""
         return self.hired or (self.epoch, self.worker)
+
+    @property
+    def is_at_work(self) -> bool:
+        """Return whether a worker is about to commit for it, so that its row will be read again soon."""
+        return bool(self.hired or self.turn_is_open or self.people_waiting)
 
     def begin_turn(self, root_seq: int, began: float) -> None:
         """Count a new turn, which is the open one now."""
@@ -87,6 +95,7 @@ class Session:
 
     def _written(self) -> Row:
         return (
+            self.title,
             self.last_activity,
             self.turns,
             self.self_started,

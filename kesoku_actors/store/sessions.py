@@ -20,7 +20,9 @@ def open_session(tx: Transaction, channel: Channel) -> Session:
     now, session_id = tx.clock.wall(), tx.ids()
     columns = "(id, chatbot_id, channel_id, state, created, last_activity)"
     tx.execute(f"INSERT INTO sessions {columns} VALUES (?, ?, ?, 'open', ?, ?)", (session_id, *key, now, now))
-    return tx.session(session_id)
+    session = tx.session(session_id)
+    session.people_waiting = 0
+    return session
 
 
 def mode_of(tx: Transaction, session: Session) -> BusyMode:
@@ -36,6 +38,7 @@ def set_mode(tx: Transaction, command: SetMode) -> BusyMode:
         " ON CONFLICT DO UPDATE SET mode = excluded.mode",
         (channel.chatbot_id, channel.channel_id, command.mode),
     )
+    tx.memory.forget_channel(channel)
     for session in tx.sessions_read():
         if session.channel == channel:
             session.mode = command.mode
@@ -80,6 +83,6 @@ def wipe_session(tx: Transaction, command: WipeSession) -> int:
     tx.memory.hire(session.id, None)
     session.epoch = session.worker = session.hired = None
     session.turn_is_open = 0
-    tx.execute("UPDATE sessions SET state = 'tombstone', title = '' WHERE no = ?", (session.no,))
+    tx.execute("UPDATE sessions SET state = 'tombstone' WHERE no = ?", (session.no,))
     session.state, session.title = SessionState.TOMBSTONE, ""
     return len(ids)

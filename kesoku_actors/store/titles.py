@@ -13,5 +13,4 @@ def set_title(tx: Transaction, command: SetTitle) -> bool:
     if session is None or session.state is not SessionState.OPEN or session.title != command.instead_of:
         return False
     session.title = command.title
-    tx.execute("UPDATE sessions SET title = ? WHERE no = ?", (session.title, session.no))
     return True

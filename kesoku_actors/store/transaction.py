@@ -9,6 +9,7 @@ leaves no trace.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -117,15 +118,15 @@ class Transaction:
     """Whether a number was given that stands in no message: then the counter is written down."""
     changes: Changes = field(factory=Changes)
     _known: dict[str, Message] = field(factory=dict, init=False)
-    """Rows as this command read or wrote them last."""
+    """Rows as the group read or wrote them last."""
     _sessions: dict[str, Session] = field(factory=dict, init=False)
     """As the group has them; written at its end."""
     _open: dict[tuple[str, str], Session] = field(factory=dict, init=False)
     """The open ones that were looked for, by chatbot and channel."""
 
     def begin_command(self) -> None:
-        """Forget what an earlier command read, changed, or left behind by a rollback."""
-        self.changes, self._known = Changes(), {}
+        """Keep apart what the next command changes."""
+        self.changes = Changes()
 
     def write_sessions(self) -> None:
         """Write the sessions' rows that were changed."""
@@ -136,9 +137,13 @@ class Transaction:
         """Return the sessions that the group has read."""
         return self._sessions.values()
 
-    def forget_sessions(self) -> None:
-        """Have sessions read anew."""
-        self._sessions, self._open = {}, {}
+    def forget(self) -> None:
+        """Have everything read anew: what a command left that was rolled back, or would fill the memory."""
+        self._sessions, self._open, self._known = {}, {}, {}
+
+    def keep(self) -> None:
+        """Remember what the next group may need; the transaction is committed."""
+        self.memory.keep(self._sessions.values(), self._known.values())
 
     def execute(self, sql: str, values: Row = ()) -> None:
         """Run a statement that has no rows."""
@@ -190,15 +195,25 @@ class Transaction:
         """Return the open session of a channel, or none (M6)."""
         key = (chatbot_id, channel_id)
         session = self._open.get(key)
+        if session is None and (remembered := self.memory.open_session(*key)) is not None:
+            session = self._remembered(remembered)
         if session is None or session.state is not SessionState.OPEN:
             session = self.find_session("s.chatbot_id = ? AND s.channel_id = ? AND s.state = 'open'", key)
-            if session is not None:
-                self._open[key] = session
+        if session is not None:
+            self._open[key] = session
         return session
 
     def known_session(self, session_id: str) -> Session | None:
         """Return a session in any state, or none."""
-        return self._sessions.get(session_id) or self.find_session("s.id = ?", (session_id,))
+        return self._remembered(session_id) or self.find_session("s.id = ?", (session_id,))
+
+    def _remembered(self, session_id: str) -> Session | None:
+        """Return a session that the group has read, or that an earlier one has left in memory."""
+        session = self._sessions.get(session_id)
+        if session is None and (session := self.memory.take(session_id)) is not None:
+            self._sessions[session_id] = session
+            self._known |= session.rows
+        return session
 
     def delete_session(self, session: Session) -> None:
         """Delete the row of a tombstone."""
@@ -234,6 +249,8 @@ class Transaction:
         seq = self._number()
         timestamp = session.last_activity = max(self.clock.wall(), session.last_activity)
         check_shape(role, type, status, sender, parent_id, metadata)
+        stored = to_json(metadata)
+        metadata = json.loads(stored) if metadata else metadata  # ours from now on, whoever gave it
         where = (session.id, session.channel.chatbot_id, session.channel.channel_id)
         root_id, place = (root.id, seq) if root else (None, None)
         said = (external_id, sender, role, type, status, content, parent_id, root_id, place, timestamp, metadata)
@@ -241,7 +258,7 @@ class Transaction:
         root_seq = root.seq if root else None
         numbers = (seq, seq, session.no, root_seq, place)
         names = (message.id, external_id, sender, role, type, status)
-        self.execute(_INSERT, (*numbers, *names, content, parent_id, root_id, timestamp, to_json(metadata)))
+        self.execute(_INSERT, (*numbers, *names, content, parent_id, root_id, timestamp, stored))
         self.changes.messages[message.id] = self._known[message.id] = message
         if session.people_waiting is not None and message.waits and message.is_person:
             session.people_waiting += 1
@@ -260,7 +277,10 @@ class Transaction:
         message = changed(message, rev=rev, root_id=root.id, place=place)
         values = (rev, message.status, message.content, to_json(message.metadata), root.id, root.seq, place)
         self.execute(_ROOT, (*values, message.seq))
-        return self._saved(message)
+        saved, session = self._saved(message), self._sessions.get(message.session_id)
+        if session is not None and session.people_waiting is not None and message.role is Role.USER:
+            session.people_waiting -= 1
+        return saved
 
     def remove(self, session: Session, message_ids: Sequence[str]) -> None:
         """Delete rows with the parts of their deliveries; their tombstones stay for cursors (B1)."""
@@ -276,8 +296,7 @@ class Transaction:
             self.changes.removed.append((message_id, session.id, rev))
 
     def _saved(self, message: Message) -> Message:
-        if (session := self._sessions.get(message.session_id)) is not None:
-            session.people_waiting = None
+        self._remembered(message.session_id)  # of which no other state of the row may be left
         if message.status in ENDED and self.memory.may_be_stopped(message.session_id):
             self.execute(_ENDED, (message.status, message.id))
         self.changes.messages[message.id] = self._known[message.id] = message

@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import apsw
@@ -253,15 +254,22 @@ class Twins(RuleBasedStateMachine):
         return reply
 
     def teardown(self) -> None:
-        """However commands are grouped, what is stored is the same."""
-        alone, grouped, sizes = engine_in_memory(), engine_in_memory(), random.Random(len(self.done))
+        """However commands are grouped, and however often a group fails before it stands, the same is stored."""
+        chance = random.Random(len(self.done))
+
+        def fail(point: str) -> None:
+            if point == "store.before_commit" and chance.random() < 0.3:
+                raise apsw.BusyError("not now")
+
+        alone, grouped = engine_in_memory(), engine_in_memory(fail)
         for command in self.done:
             alone.run([command])
         rest = list(self.done)
         while rest:
-            size = sizes.randint(1, 8)
-            grouped.run(rest[:size])
-            del rest[:size]
+            size = chance.randint(1, 8)
+            with suppress(apsw.BusyError):
+                grouped.run(rest[:size])
+                del rest[:size]
         assert contents(grouped.connection) == contents(alone.connection)
         for engine in (self.engine, alone, grouped):
             engine.connection.close()
