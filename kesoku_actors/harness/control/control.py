@@ -12,96 +12,34 @@ raises crosses trio's loop: it is kept until the program is unwound.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import cache
-from itertools import starmap
 from typing import Any, Final
 
 import outcome
 import trio
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 from trio._core import _run
 
 from kesoku_actors.harness.allow import Allow
 from kesoku_actors.harness.control.canary import TRIED, broken_promise
 from kesoku_actors.harness.control.current import Events
 from kesoku_actors.harness.control.livelock import Suspicion
-from kesoku_actors.harness.control.runqueue import RunQueue, batches_of_one
+from kesoku_actors.harness.control.run import Limits, Program, Run, Step
+from kesoku_actors.harness.control.runqueue import Hooks, RunQueue, batches_of_one
 from kesoku_actors.harness.control.standins import VirtualClock, without_the_system
 from kesoku_actors.harness.control.traps import trapped
 from kesoku_actors.harness.control.watchdog import watched
 from kesoku_actors.harness.errors import Deadlock, StepLimit, UnsupportedTrio
 from kesoku_actors.harness.failures import leaves
-from kesoku_actors.harness.faults import Fire
 from kesoku_actors.harness.lanes import Lane, short_name
-from kesoku_actors.harness.notes import Note
-from kesoku_actors.harness.schedule import Choice, Schedule
-from kesoku_actors.harness.sites import Site, site_of
+from kesoku_actors.harness.sites import site_of
 from kesoku_actors.harness.strategy import Learns, Strategy
-
-Program = Callable[[], Awaitable[object]]
 
 _MAIN: Final = 1
 """The number of the lane that is the program's main task: trio's own first task starts it first."""
 _UNWINDING: Final = 10_000
 """Steps a program may take to unwind."""
-
-
-@frozen(kw_only=True)
-class Limits:
-    """Where a run ends, whatever the program does."""
-
-    steps: int = 20_000
-    longest_tick_s: float = 10.0
-    """Time that may pass at once while work is runnable: an uncapped tick sets off watchdogs that mean hours."""
-    stuck_s: float = 10.0
-    """Real seconds of the processor that one step may take; infinite: nobody watches, as when a person steps."""
-
-
-@frozen
-class Step:
-    """One step of a run, as it is kept for a trace."""
-
-    number: int
-    lane: Lane | None
-    """None: time passed."""
-    lane_step: int
-    time: float
-    site: Site | None
-    """Where the lane was when it was chosen."""
-    ready: tuple[Lane, ...]
-    touched: tuple[Any, ...]
-    fired: tuple[Fire, ...] = ()
-    """Faults that happened in this step."""
-
-
-@define(kw_only=True, eq=False)
-class Run:
-    """What came of one run."""
-
-    choices: tuple[tuple[int, int], ...]
-    """At each decision: what was chosen, of how many ways."""
-    steps: int
-    error: BaseException | None
-    """How the program ended; none when it returned."""
-    lanes: tuple[Lane, ...]
-    trace: tuple[Step, ...]
-    """Empty unless it was asked for."""
-    seconds: float
-    """Of virtual time."""
-    notes: tuple[Note, ...] = ()
-    asked: Counter[str] = field(factory=Counter)
-    """How often each fault was asked for."""
-    fired: tuple[Fire, ...] = ()
-    """The faults that happened."""
-    ended_at: int | None
-    """The step at which the harness ended the program, when it did not end by itself."""
-
-    @property
-    def schedule(self) -> Schedule:
-        """The choices, to be written down and played again."""
-        return Schedule(tuple(starmap(Choice, self.choices)))
 
 
 @define(eq=False)
@@ -120,7 +58,8 @@ class _Control(trio.abc.Instrument):
     steps: int = 0
     lanes: list[Lane] = field(factory=list)
     trace: list[Step] = field(factory=list)
-    choices: list[tuple[int, int]] = field(factory=list)
+    choices: list[int] = field(factory=list)
+    """Flat, as a run that keeps an object for each step is interrupted by the collection of garbage."""
     events: Events = field(factory=Events)
     refused: BaseException | None = None
     """What the strategy raised."""
@@ -167,6 +106,7 @@ class _Control(trio.abc.Instrument):
 
     def before_run(self) -> None:
         self.runner = _run.GLOBAL_RUN_CONTEXT.runner
+        self.runner.instruments = Hooks(self.runner.instruments.data)
         self._deadlines = self.runner.deadlines
         self.runner.runq = self._runq = RunQueue(self, self._deadlines)
         self._chosen = self._runq.batch.chosen
@@ -210,7 +150,7 @@ class _Control(trio.abc.Instrument):
                 if not 0 <= index < ways:
                     raise IndexError(f"{self.strategy!r} chose {index} of {ways} ways")
                 if ways > 1:
-                    self.choices.append((index, ways))
+                    self.choices += (index, ways)
             except BaseException as error:  # whatever it is, it must not cross trio's loop
                 self.refused, index = error, 0
                 self._end(StepLimit("the strategy gave up"))

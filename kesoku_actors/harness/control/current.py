@@ -30,7 +30,7 @@ class Controlled(Protocol):
     clock: VirtualClock
     steps: int
     last: Lane | None
-    choices: list[tuple[int, int]]
+    choices: list[int]
     is_fair: bool
     refused: BaseException | None
     lanes: list[Lane]
@@ -78,7 +78,7 @@ def fault_in(run: Controlled, name: str, rate: float) -> bool:
     """Tell whether a fault happens now; a choice of the schedule."""
     events = run.events
     events.asked[name] += 1
-    if run.is_fair:
+    if run.is_fair or rate <= 0:
         return False
     fault = Fire(name, events.asked[name])
     if isinstance(run.strategy, Fires):
@@ -90,7 +90,7 @@ def fault_in(run: Controlled, name: str, rate: float) -> bool:
     else:
         rng = getattr(run.strategy, "rng", None) or random.Random(f"{run.choices} {fault}")
         fires = rng.random() < rate
-    run.choices.append((int(fires), 2))
+    run.choices += (int(fires), 2)
     if fires:
         events.fired.append(fault)
         events.fired_in_step.append(fault)

@@ -9,8 +9,10 @@ it is, nobody can tell: the `StepLimit` says so and names the steps all the same
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import operator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from types import CoroutineType
 from typing import Any, Final, Protocol
 
 from attrs import define, field
@@ -49,7 +51,9 @@ class Diagnosis:
     """How often the program asked what time it is."""
     steps: int = 0
     _kept: State | None = None
-    _places: Any = None
+    _who: list[str] = field(factory=list)
+    """What is ready: it tells most moments apart, and at once."""
+    _places: list[Any] | None = None
     _at: float = 0.0
     _asked_before: int = 0
     _noted: int = 0
@@ -60,10 +64,11 @@ class Diagnosis:
 
     def look(self, lanes: Iterable[Lane], ready: Sequence[Lane], now: float, noted: int) -> RunEnded | None:
         """Look at a moment before a step; return what the program is ended with, if it is time."""
-        places = _places(lanes, ready)
-        if places == self._places and self._kept is None:
-            self._keep(lanes, ready, now, noted, places)
-        elif places == self._places and self._compared < _COMPARED[self.longest]:
+        who = [lane.name for lane in ready]
+        comes_again = who == self._who and self._places is not None and _are_at(self._places, lanes, ready)
+        if comes_again and self._kept is None:
+            self._keep(lanes, ready, now, noted)
+        elif comes_again and self._compared < _COMPARED[self.longest]:
             self._compared += 1
             cycle = [*self._since, *([f"{now - self._at:g} s pass"] if now > self._at else [])]
             is_proof = noted == self._noted and (now == self._at or self.asked == self._asked_before)
@@ -73,15 +78,16 @@ class Diagnosis:
         if self.steps >= self.longest:
             return StepLimit(self._told())
         if self.steps >= self._next or self._places is None:
-            self._next, self._places, self._kept = 2 * max(1, self.steps), places, None
+            self._next, self._kept = 2 * max(1, self.steps), None
+            self._who, self._places = who, list(_places(lanes, ready))
         self.steps += 1
         if self._kept is not None and self.longest != _WINDOW:
             self._since.append(f"`{ready[0].label}` at {site_of(ready[0].task.coro)}")
         return None
 
-    def _keep(self, lanes: Iterable[Lane], ready: Sequence[Lane], now: float, noted: int, places: Any) -> None:
+    def _keep(self, lanes: Iterable[Lane], ready: Sequence[Lane], now: float, noted: int) -> None:
         """Keep this moment; it takes about a millisecond, so only where everybody stands as before."""
-        self._kept, self._places, self._at = state_of(lanes, ready, now), places, now
+        self._kept, self._at = state_of(lanes, ready, now), now
         self._noted, self._asked_before, self._since = noted, self.asked, []
 
     def _told(self) -> str:
@@ -132,20 +138,29 @@ class Suspicion:
         return None
 
 
-def _places(lanes: Iterable[Lane], ready: Sequence[Lane]) -> Any:
-    """Return where everybody stands, quickly."""
+def _are_at(places: list[Any], lanes: Iterable[Lane], ready: Sequence[Lane]) -> bool:
+    """Tell whether everybody stands where they stood; quick, as mostly somebody does not."""
+    return all(map(operator.eq, places, _places(lanes, ready)))
+
+
+def _places(lanes: Iterable[Lane], ready: Sequence[Lane]) -> Iterator[Any]:
+    """Yield how many live, who of them is ready, and where each stands."""
     living = [lane for lane in lanes if not lane.ended]
     numbers = {lane: place for place, lane in enumerate(living)}
-    return [_stack(lane.task.coro) for lane in living], [numbers[lane] for lane in ready]
+    yield len(living), [numbers[lane] for lane in ready]
+    for lane in living:
+        yield _stack(lane.task.coro)
 
 
-def _stack(coroutine: Any) -> list[int]:
-    found: list[int] = []
+def _stack(coroutine: Any) -> list[Any]:
+    found: list[Any] = []
     while coroutine is not None:
-        frame = getattr(coroutine, "cr_frame", None) or getattr(coroutine, "gi_frame", None)
+        if isinstance(coroutine, CoroutineType):
+            frame, coroutine = coroutine.cr_frame, coroutine.cr_await
+        else:
+            frame, coroutine = getattr(coroutine, "gi_frame", None), getattr(coroutine, "gi_yieldfrom", None)
         if frame is not None:
-            found += (id(frame.f_code), frame.f_lasti)
-        coroutine = getattr(coroutine, "cr_await", None) or getattr(coroutine, "gi_yieldfrom", None)
+            found += (frame.f_code, frame.f_lasti)
     return found
 
 

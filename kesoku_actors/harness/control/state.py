@@ -47,6 +47,8 @@ from kesoku_actors.harness.control.places import Owner, owner_of
 from kesoku_actors.harness.lanes import Lane
 
 _MOST: Final = 20_000
+_identity: Final = object.__hash__
+"""Not `id`, which tells an audit event each time."""
 _DEEPEST: Final = 150
 _PLAIN: Final = (type(None), bool, int, complex, str, bytes, range, type(Ellipsis), type(NotImplemented))
 _CONSTANT: Final = (
@@ -139,7 +141,7 @@ class _Walk:
             return float
         if isinstance(value, Enum):
             return value.name
-        place = self._met.setdefault(id(value), len(self._met))
+        place = self._met.setdefault(_identity(value), len(self._met))
         if place < len(self._kept):
             return "met", place
         self._kept.append(value)
@@ -215,14 +217,14 @@ class _Walk:
             return ()
         code = frame.f_code
         named = _mentioned(code, frame.f_globals) if owner_of(code.co_filename) is Owner.PROGRAM else ()
-        return (id(code), frame.f_lasti, *self._all(gc.get_referents(value)), *self._all(named))
+        return (_identity(code), frame.f_lasti, *self._all(gc.get_referents(value)), *self._all(named))
 
 
 _SEQUENCES: Final = tuple(one.__iter__ for one in (list, tuple, deque, bytearray))
 
 
 def _of_function(function: FunctionType) -> Iterator[Any]:
-    yield id(function.__code__)
+    yield _identity(function.__code__)
     yield from function.__closure__ or ()
     yield from function.__defaults__ or ()
     if owner_of(function.__code__.co_filename) is Owner.PROGRAM:
