@@ -46,7 +46,7 @@ _OF_PROGRAMS = ("certify", "seed", "replay", "step", "html", "mermaid", "shard",
     "With --zoo several can be given.",
 )
 @click.option(
-    "--certify", type=click.IntRange(0, 9), metavar="B", help="Run all schedules with at most B holds or ticks."
+    "--certify", type=click.IntRange(0, 9), metavar="B", help="Run all schedules with at most B holds, ticks or faults."
 )
 @click.option("--seed", type=int, metavar="N", help="Equal seeds give equal schedules.")
 @click.option("--replay", metavar="TOKEN", help="Play the schedule of a counterexample.")

@@ -9,14 +9,14 @@ blocks, then fifo). The events:
 * `Tick(after)`: when that task has taken so many steps, time passes to the next deadline, although work is runnable.
 
 Tasks are named by their labels and steps are counted per task, so that an event means the same when another one is
-taken away. `form_of` writes any recorded run in hold form; `Holding` plays one; `Hold`s alone, without `until`, at most
-`bound` of them, are what `small_forms` goes through one by one: a certificate, not a sample.
+taken away. `form_of` writes any recorded run in hold form; `Holding` plays one, and tells, if it is asked to, at which
+places there was something to decide: there `systematic` puts the next event.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Protocol
 
@@ -94,8 +94,20 @@ class Decision:
     """The lane that ran, and the steps it had taken before."""
     last: Moment | None
     """What had run before it."""
-    ways: int
+    may_hold: bool
+    """Whether another lane could have run."""
     may_tick: bool
+
+
+@frozen
+class Chance:
+    """A fault that could have happened in such a run, and did not."""
+
+    fault: Fire
+
+
+Place = Decision | Chance
+"""Where an event can be put into a run."""
 
 
 @define(eq=False)
@@ -103,7 +115,9 @@ class Holding:
     """Plays a form."""
 
     form: Form
-    decisions: list[Decision] = field(factory=list, init=False)
+    keeps_places: bool = False
+    places: list[Place] = field(factory=list, init=False)
+    """Where there was something to decide, if they are kept."""
     fired: set[Event] = field(factory=set, init=False)
     """The events that changed something."""
     _holds: dict[tuple[str, int], Hold] = field(factory=dict, init=False)
@@ -120,7 +134,7 @@ class Holding:
 
     def begin(self, run: RunInfo) -> None:
         """Take the events up again."""
-        self.decisions, self.fired, self._released, self._waiting = [], set(), set(), {}
+        self.places, self.fired, self._released, self._waiting = [], set(), set(), {}
         self._lanes, self._last = {}, None
         self._holds = {(event.who, event.at): event for event in self.form.events if isinstance(event, Hold)}
         self._faults = frozenset(event for event in self.form.events if isinstance(event, Fire))
@@ -129,28 +143,44 @@ class Holding:
 
     def choose(self, ready: Ready, *, may_tick: bool, step: int) -> int:
         """Return the first lane in order that is not held."""
-        last = self._last
-        moment = Moment(last.label, last.steps) if last is not None else None
-        if may_tick and self._ticks[moment] > 0:
-            self._ticks[moment] -= 1
-            self.fired.add(self._ticked[moment])
-            return len(ready)
+        if may_tick and self._ticks:
+            moment = self._moment()
+            if self._ticks[moment] > 0:
+                self._ticks[moment] -= 1
+                self.fired.add(self._ticked[moment])
+                return len(ready)
         index = self._first_free(ready)
-        lane = ready[index]
-        self.decisions.append(Decision(Moment(lane.label, lane.steps), moment, len(ready), may_tick))
-        self._last = lane
+        if self.keeps_places:
+            self._keep(ready, index, may_tick)
+        self._last = ready[index]
         return index
+
+    def _moment(self) -> Moment | None:
+        last = self._last
+        return None if last is None else Moment(last.label, last.steps)
+
+    def _keep(self, ready: Ready, index: int, may_tick: bool) -> None:
+        """Keep a decision; how the loop starts a task of its own is none that a program could notice."""
+        lane, last = ready[index], self._last
+        was_start = last is not None and last.is_loops_own and last.steps == 1
+        may_hold = not _is_start(lane) and any(other is not lane and not _is_start(other) for other in ready)
+        self.places.append(
+            Decision(Moment(lane.label, lane.steps), self._moment(), may_hold, may_tick and not was_start)
+        )
 
     def fires(self, fault: Fire) -> bool:
         """Tell whether this fault is among the events."""
         if fault not in self._faults:
+            if self.keeps_places:
+                self.places.append(Chance(fault))
             return False
         self.fired.add(fault)
         return True
 
     def _first_free(self, ready: Ready) -> int:
         if not self._holds:
-            return self._in_order(ready)[0]
+            stays = self.form.base is Base.STAY and self._last in ready
+            return ready.index(self._last) if stays and self._last is not None else 0
         for lane in ready:
             self._lanes[lane.label] = lane
         held: list[int] = []
@@ -189,6 +219,10 @@ class Holding:
         return self._holds[_key(lane)]
 
 
+def _is_start(lane: Lane) -> bool:
+    return lane.steps == 0 and lane.is_loops_own
+
+
 def _key(lane: Lane) -> tuple[str, int]:
     return lane.label, lane.steps
 
@@ -206,14 +240,17 @@ class Recorded(Protocol):
     def fired(self) -> tuple[Fire, ...]: ...
 
 
-def form_of(trace: Sequence[Recorded], base: Base) -> Form:
-    """Return the form that plays exactly the run that was recorded."""
+def form_of(trace: Sequence[Recorded], base: Base, *, of_program: bool = False) -> Form:
+    """Return the form that plays exactly the run that was recorded.
+
+    With `of_program` it names tasks of the program alone, and nearly always plays the run all the same.
+    """
     holds: dict[tuple[str, int], Hold] = {}
     ticks: Counter[Moment | None] = Counter()
     steps: Counter[Lane] = Counter()
     last: Lane | None = None
+    moment: Moment | None = None
     for step in trace:
-        moment = Moment(last.label, steps[last]) if last is not None else None
         if step.lane is None:
             ticks[moment] += 1
             continue
@@ -222,9 +259,12 @@ def form_of(trace: Sequence[Recorded], base: Base) -> Form:
             holds[key] = evolve(holds[key], until=moment)
         for lane in _before(step.lane, step.ready, last, base):
             other = (lane.label, steps[lane])
-            holds.setdefault(other, Hold(*other))
+            if lane.is_program or not of_program:
+                holds.setdefault(other, Hold(*other))
         steps[step.lane] += 1
         last = step.lane
+        if last.is_program or not of_program:
+            moment = Moment(last.label, steps[last])
     faults = [fault for step in trace for fault in step.fired]
     events: list[Event] = [*holds.values(), *faults, *(Tick(after, times) for after, times in ticks.items())]
     return Form(base=base, events=tuple(events))
@@ -242,33 +282,3 @@ def _before(chosen: Lane, ready: tuple[Lane, ...], last: Lane | None, base: Base
             return
         if not (base is Base.STAY and lane is last):
             yield lane
-
-
-Played = Callable[[Form], tuple[bool, Sequence[Decision]]]
-"""Plays a form; returns whether the run failed, and its decisions."""
-
-
-def small_forms(play: Played, *, base: Base, bound: int, may_tick: bool = True) -> Iterator[tuple[Form, bool]]:
-    """Play every form of this order with at most `bound` events without `until`, the smaller ones first.
-
-    Yields each with whether it failed. An event is put only behind those that are there, so that none comes twice.
-    """
-    frontier: list[tuple[Form, int]] = [(Form(base=base), 0)]
-    while frontier:
-        following: list[tuple[Form, int]] = []
-        for form, begin in frontier:
-            failed, decisions = play(form)
-            yield form, failed
-            if failed or len(form) >= bound:
-                continue
-            for place in range(begin, len(decisions)):
-                for event in _possible(decisions[place], may_tick=may_tick):
-                    following.append((evolve(form, events=(*form.events, event)), place))
-        frontier = following
-
-
-def _possible(decision: Decision, *, may_tick: bool) -> Iterator[Event]:
-    if decision.ways > 1:
-        yield Hold(decision.who.who, decision.who.steps)
-    if decision.may_tick and may_tick:
-        yield Tick(decision.last)

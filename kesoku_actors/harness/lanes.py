@@ -37,6 +37,11 @@ class Lane:
     is_program: bool = True
     """Whether it belongs to the program; a few tasks are the loop's own."""
 
+    @property
+    def is_loops_own(self) -> bool:
+        """Whether it is one of the two tasks that the loop starts for itself, beside the program's first."""
+        return not self.is_program and self.number <= 2
+
     def child_label(self, name: str) -> str:
         """Return the label of its next child of this name."""
         self.spawned[name] += 1

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kesoku_actors.harness.errors import HarnessError
 from kesoku_actors.harness.origin import load
-from kesoku_actors.harness.portfolio import Portfolio, default_members
+from kesoku_actors.harness.portfolio import DEEPEST, Portfolio, default_members
 from kesoku_actors.harness.strategies import PCT, POS, SURW, Random, Shuffle, Strict
 from kesoku_actors.harness.strategy import Strategy
 from kesoku_actors.harness.systematic import HoldBound
@@ -41,7 +41,7 @@ def strategy_named(name: str, *, shard: tuple[int, int] = (0, 1), holds: HoldBou
     if ":" in name:
         return _own(name)
     if name == "portfolio":
-        return Portfolio(default_members(holds or HoldBound(1, shard=shard)))
+        return Portfolio(default_members(holds or HoldBound(DEEPEST, shard=shard)))
     if numbered is not None and numbered[1] == "pct":
         return PCT(int(numbered[2]))
     if numbered is not None and numbered[1] == "portfolio":

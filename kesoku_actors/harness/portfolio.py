@@ -1,13 +1,14 @@
 """Many strategies by turns: none of them finds everything. Pure.
 
-What leaves nothing out comes every other time until it is through, for most bugs need one hold or none; between come
-those that sample, each of which finds something that the others hardly ever do.
+What leaves nothing out comes every other time, for most bugs need one hold or none; when it is through with those it
+goes on to two, and to three. Between come those that sample, each of which finds something that the others hardly ever
+do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Final
 
 from attrs import define, field
 
@@ -16,6 +17,9 @@ from kesoku_actors.harness.lanes import Lane, Ready
 from kesoku_actors.harness.strategies import PCT, POS, SURW, Random, Shuffle, Strict
 from kesoku_actors.harness.strategy import Learns, RunInfo, Strategy
 from kesoku_actors.harness.systematic import HoldBound
+
+DEEPEST: Final = 3
+"""The most events that a portfolio goes through; long programs never come to so many."""
 
 
 @define(eq=False)
@@ -68,6 +72,6 @@ def is_exhausted(strategy: Strategy) -> bool:
 
 def default_members(holds: HoldBound | None = None) -> list[Strategy]:
     """Return the members of the default portfolio."""
-    holds = holds or HoldBound(1)
+    holds = holds or HoldBound(DEEPEST)
     sampling: list[Strategy] = [PCT(2), POS(), Random(), PCT(3), SURW(), PCT(5), Strict(), Shuffle()]
     return [member for one in sampling for member in (holds, one)]

@@ -1,6 +1,7 @@
 """Reduction: any failing run, of whatever strategy, to hold form with as few events as possible. Pure but for `play`.
 
-The recorded run is written in hold form, exactly, over each of the two orders. Then events are taken away as long as
+The recorded run is written in hold form, exactly, over each of the two orders; by tasks of the program alone, where
+that fails too, as what the loop does for itself is not what a person can read. Then events are taken away as long as
 the run still fails in the same way: halves first, then one by one, until none can be missed (1-minimal). What is left
 is made plainer: a hold that lasts until something happens becomes one that lasts until nothing else can run, and fires
 of the events that changed nothing are dropped. The smaller of the two forms is the counterexample.
@@ -34,7 +35,7 @@ def reduce(trace: Sequence[Recorded], fails: Fails, *, budget: int = 4000) -> Re
     runs = 0
     for base in Base:
         reducing = _Reducing(fails, budget - runs)
-        form = reducing.begin(form_of(trace, base))
+        form = reducing.try_(form_of(trace, base, of_program=True)) or reducing.try_(form_of(trace, base))
         if form is not None:
             small = reducing.plain(reducing.minimal(form))
             if found is None or _weight(small) < _weight(found.form):
@@ -65,10 +66,6 @@ class _Reducing:
         if fired is None:
             return None
         return evolve(form, events=tuple(event for event in form.events if event in fired))
-
-    def begin(self, form: Form) -> Form | None:
-        """Play the exact form."""
-        return self.try_(form)
 
     def minimal(self, form: Form) -> Form:
         """Take events away until none can be missed."""

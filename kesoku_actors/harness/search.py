@@ -22,7 +22,7 @@ from kesoku_actors.harness.failures import failure_of, leaves
 from kesoku_actors.harness.faults import Tally
 from kesoku_actors.harness.hold import Form, Holding
 from kesoku_actors.harness.named import strategy_named
-from kesoku_actors.harness.portfolio import deciding, is_exhausted
+from kesoku_actors.harness.portfolio import DEEPEST, deciding, is_exhausted
 from kesoku_actors.harness.schedule import Schedule
 from kesoku_actors.harness.strategies import PCT, Batches, Strict
 from kesoku_actors.harness.strategy import RunInfo, Strategy
@@ -45,7 +45,7 @@ class Plan:
     strategy: str | Callable[[], Strategy] = "portfolio"
     seed: int = 0
     certify: int = 0
-    """Play every schedule with at most so many holds and ticks."""
+    """Play every schedule with at most so many holds, ticks and faults."""
     limits: Limits = field(factory=Limits)
     may_tick: bool = True
     allow: Allow = field(factory=Allow)
@@ -99,7 +99,7 @@ class Searched:
     runs: int = 0
     """Runs that the strategy decided, those before among them."""
     holds: int = 0
-    """Forms with few holds and ticks that were played, those before among them."""
+    """Forms with few holds, ticks and faults that were played, those before among them."""
     first: Schedule | None = None
     """That of the first run."""
 
@@ -147,7 +147,7 @@ def search(
 ) -> Searched:
     """Run a program as planned; `known` forms first: they failed before, with other inputs."""
     run, so_far = runner_of(program, plan, watch), Searched(runs=plan.runs_before, holds=plan.holds_before)
-    holds = HoldBound(plan.certify or 1, shard=plan.shard, skip=plan.holds_before)
+    holds = HoldBound(max(plan.certify, DEEPEST), shard=plan.shard, skip=plan.holds_before)
     strategy = plan.fresh_strategy(holds)
     began = process_time()
     for number, turn in enumerate(_turns(plan, strategy, holds, so_far, known)):
@@ -166,7 +166,7 @@ def search(
         if so_far.is_stopped:
             return so_far
     if plan.certify:
-        so_far.certificate = Certificate(bound=plan.certify, schedules=holds.played)
+        so_far.certificate = Certificate(bound=plan.certify, schedules=holds.played_within(plan.certify))
     return so_far
 
 
@@ -179,7 +179,7 @@ def _turns(
     share, shares = plan.shard
     while so_far.runs * shares + share < plan.runs and not is_exhausted(strategy):
         yield strategy
-    while plan.certify and not holds.is_exhausted:
+    while plan.certify and not holds.has_played(plan.certify):
         yield holds
 
 
@@ -213,8 +213,8 @@ def described(strategy: Strategy) -> str:
     match strategy:
         case PCT(depth=depth):
             return f"PCT({depth})"
-        case HoldBound(bound=bound):
-            return f"Hold({bound})"
+        case HoldBound(depth=depth):
+            return f"Hold({max(1, depth)})"
         case Batches(order=order):
             return "Strict" if order is Strict().order else "Shuffle"
         case Holding():

@@ -1,18 +1,24 @@
-"""The strategy that leaves nothing out: every schedule with at most `bound` holds and ticks, one after the other. Pure.
+"""The strategy that leaves nothing out: every schedule with at most `bound` holds, ticks and faults, one by one. Pure.
 
 `Hold(1)` goes through both orders that `hold` knows. When it has come to its end, the schedules are all there are, and
 their number is a certificate: no failure with at most so many events, whatever a sample may have missed.
+
+The forms with fewer events come first. An event is put only behind those that are there, so that none comes twice; and
+where it can be put is known only when the form before it was played. That form is played again when it is its turn to
+be continued, in place of what it showed being kept: memory would grow with every form, and time hardly does, as each
+is followed by hundreds.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Generator, Iterator, Sequence
 
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
 from kesoku_actors.harness.errors import HarnessError
-from kesoku_actors.harness.hold import Base, Decision, Event, Form, Hold, Holding, Tick
+from kesoku_actors.harness.faults import Fire
+from kesoku_actors.harness.hold import Base, Chance, Decision, Event, Form, Hold, Holding, Place, Tick
 from kesoku_actors.harness.lanes import Ready
 from kesoku_actors.harness.strategy import RunInfo
 
@@ -30,25 +36,41 @@ class HoldBound:
     """None: both."""
     shard: tuple[int, int] = (0, 1)
     skip: int = 0
-    played: int = field(default=0, init=False)
-    """How many forms were played or skipped."""
-    _walks: list[_Walk] = field(factory=list, init=False)
+    _counts: Counter[int] = field(factory=Counter, init=False)
+    """By the number of events: how many forms were played or skipped; one that is played again does not count."""
+    _walks: deque[_Walk] = field(factory=deque, init=False)
     _holding: Holding | None = field(default=None, init=False)
-    _walk: _Walk | None = field(default=None, init=False)
-    _next: Form | None = field(default=None, init=False)
+    _depth: int = field(default=0, init=False)
 
     sees_all = True
 
     def __attrs_post_init__(self) -> None:
         bases = list(Base) if self.base is None else [self.base]
-        self._walks = [_Walk(base, self.bound, self.shard) for base in bases]
+        self._walks.extend(_Walk(_forms(base, self.bound, self.shard)) for base in bases)
+
+    @property
+    def played(self) -> int:
+        """How many forms were played or skipped."""
+        return self._counts.total()
+
+    def played_within(self, bound: int) -> int:
+        """Return how many of them have at most so many events."""
+        return sum(count for depth, count in self._counts.items() if depth <= bound)
 
     @property
     def is_exhausted(self) -> bool:
         """Whether every form was played."""
-        if self._next is None:
-            self._advance()
-        return self._next is None
+        return self.has_played(self.bound)
+
+    def has_played(self, bound: int) -> bool:
+        """Whether every form with at most so many events was played."""
+        self._skip_played()
+        return all((turn := walk.next()) is None or turn.depth > bound for walk in self._walks)
+
+    @property
+    def depth(self) -> int:
+        """Up to how many events the forms have that are played now; the smaller ones are through."""
+        return self._depth
 
     @property
     def form(self) -> Form | None:
@@ -57,81 +79,131 @@ class HoldBound:
 
     def begin(self, run: RunInfo) -> None:
         """Take the next form. Raises `HarnessError` when there is none."""
-        if self.is_exhausted:
-            raise HarnessError("every schedule was played")
-        assert self._next is not None
-        self._holding = Holding(self._next)
-        self._next = None
-        self.played += 1
-        self._holding.begin(run)
+        self._skip_played()
+        while self._walks:
+            walk = self._walks.popleft()
+            turn = walk.next()
+            if turn is None:
+                continue
+            self._walks.append(walk)
+            self._holding = Holding(turn.form, keeps_places=turn.continues)
+            self._counts[turn.depth] += turn.is_new
+            self._depth = turn.depth
+            walk.holding, walk.turn = self._holding, None
+            self._holding.begin(run)
+            return
+        raise HarnessError("every schedule was played")
 
     def choose(self, ready: Ready, *, may_tick: bool, step: int) -> int:
         """Return what the form says."""
         assert self._holding is not None
         return self._holding.choose(ready, may_tick=may_tick, step=step)
 
-    def _advance(self) -> None:
-        """Find the next form, from what the last one showed."""
-        if self._holding is not None and self._walk is not None:
-            self._walk.learn(self._holding.form, self._holding.decisions)
-            self._holding = None
-            self._walks.append(self._walk)
-        while self._walks:
-            self._walk = self._walks.pop(0)
-            form = self._walk.next_form()
-            if form is None:
-                continue
-            if self.played < self.skip and len(form) == self.bound:
-                self.played += 1
-                self._walks.append(self._walk)
-                continue
-            self._next = form
-            return
-        self._walk = None
+    def fires(self, fault: Fire) -> bool:
+        """Tell whether the fault is in the form."""
+        assert self._holding is not None
+        return self._holding.fires(fault)
+
+    def _skip_played(self) -> None:
+        """Leave out what was played before, by the turns in which it was."""
+        while self._walks and self.played < self.skip:
+            walk, turn = self._walks[0], self._walks[0].next()
+            if turn is not None and turn.continues:
+                return
+            self._walks.popleft()
+            if turn is not None:
+                self._counts[turn.depth] += 1
+                walk.turn = None
+                self._walks.append(walk)
+
+
+@frozen
+class _Turn:
+    """A form that is to be played."""
+
+    form: Form
+    depth: int
+    """Up to how many events the forms of this round have."""
+    is_new: bool
+    continues: bool
+    """Whether others follow that are put together from it: where it can be disturbed has to be learnt."""
+
+
+_Forms = Generator[_Turn, Sequence[Place], None]
+"""Yields forms, and is sent the places of each that is continued."""
 
 
 @define(eq=False)
 class _Walk:
-    """The forms over one order, the smaller ones first."""
+    """The way through the forms over one order."""
 
-    base: Base
-    bound: int
-    shard: tuple[int, int]
-    _parents: deque[Iterator[Form]] = field(factory=deque, init=False)
-    _begun: bool = False
-    _first_place: dict[Form, int] = field(factory=dict, init=False)
+    forms: _Forms
+    turn: _Turn | None = None
+    """What comes next; none: it is not known yet."""
+    holding: Holding | None = None
+    """What played last."""
+    _has_begun: bool = False
+    _is_over: bool = False
 
-    def next_form(self) -> Form | None:
-        if not self._begun:
-            self._begun = True
-            return Form(base=self.base)
-        while self._parents:
-            form = next(self._parents[0], None)
-            if form is not None:
-                return form
-            self._parents.popleft()
-        return None
+    def next(self) -> _Turn | None:
+        """Return the next turn, from what the last one showed; none at the end."""
+        if self.turn is None and not self._is_over:
+            try:
+                self.turn = self.forms.send(self._shown()) if self._has_begun else next(self.forms)
+            except StopIteration:
+                self._is_over = True
+            self._has_begun, self.holding = True, None
+        return self.turn
 
-    def learn(self, form: Form, decisions: Sequence[Decision]) -> None:
-        """Put forms with one event more behind those that are there: an event comes only behind the others."""
-        if len(form) < self.bound:
-            self._parents.append(self._children(form, decisions, self._first_place.pop(form, 0)))
-
-    def _children(self, form: Form, decisions: Sequence[Decision], begin: int) -> Iterator[Form]:
-        number = 0
-        for place in range(begin, len(decisions)):
-            for event in _possible(decisions[place]):
-                number += 1
-                if not form.events and (number - 1) % self.shard[1] != self.shard[0]:
-                    continue
-                child = evolve(form, events=(*form.events, event))
-                if len(child) < self.bound:
-                    self._first_place[child] = place
-                yield child
+    def _shown(self) -> Sequence[Place]:
+        return () if self.holding is None else self.holding.places
 
 
-def _possible(decision: Decision) -> Iterator[Event]:
-    if decision.ways > 1:
-        yield Hold(decision.who.who, decision.who.steps)
-    if decision.may_tick:
-        yield Tick(decision.last)
+def _forms(base: Base, bound: int, shard: tuple[int, int]) -> _Forms:
+    """Yield the forms over an order, in rounds of one event more each."""
+    share, shares = shard
+    root = Form(base=base)
+    places = yield _Turn(root, 0, share == 0, bound > 0)
+    for depth in range(1, bound + 1):
+        for number, (child, place) in enumerate(_children(root, places, 0)):
+            if number % shares == share:
+                yield from _from(child, place, depth, depth - 1)
+
+
+def _from(form: Form, place: int, depth: int, left: int) -> _Forms:
+    """Yield the forms that have so many events more than this one, and itself, to be continued."""
+    places = yield _Turn(form, depth, left == 0, left > 0)
+    if left:
+        for child, at in _children(form, places, place):
+            yield from _from(child, at, depth, left - 1)
+
+
+def _children(form: Form, places: Sequence[Place], begin: int) -> Iterator[tuple[Form, int]]:
+    """Yield the forms with one event more, and the place where it was put. At one place, time passes before a hold."""
+    is_behind_a_hold = bool(form.events) and isinstance(form.events[-1], Hold)
+    for at in range(begin, len(places)):
+        for event in _possible(places[at]):
+            if at == begin and is_behind_a_hold and isinstance(event, Tick):
+                continue
+            if (child := _with(form, event)) is not None:
+                yield child, at
+
+
+def _possible(place: Place) -> Iterator[Event]:
+    match place:
+        case Chance(fault):
+            yield fault
+        case Decision(who, last, may_hold, may_tick):
+            if may_hold:
+                yield Hold(who.who, who.steps)
+            if may_tick:
+                yield Tick(last)
+
+
+def _with(form: Form, event: Event) -> Form | None:
+    """Return the form with this event; none if it says so already. Time can pass more than once at a place."""
+    for one in form.events:
+        if isinstance(one, Tick) and isinstance(event, Tick) and one.after == event.after:
+            again = evolve(one, times=one.times + 1)
+            return evolve(form, events=tuple(again if other is one else other for other in form.events))
+    return None if event in form.events else evolve(form, events=(*form.events, event))

@@ -36,13 +36,13 @@ EXIT_CODES: Final = {
 
 @frozen(kw_only=True)
 class Certificate:
-    """Every schedule with at most `bound` holds and ticks was played, over both orders."""
+    """Every schedule with at most `bound` holds, ticks and faults was played, over both orders."""
 
     bound: int
     schedules: int
 
     def __str__(self) -> str:
-        events = "hold or tick" if self.bound == 1 else "holds or ticks"
+        events = "hold, tick or fault" if self.bound == 1 else "holds, ticks or faults"
         return f"no failure with at most {self.bound} {events}: all {self.schedules:,} such schedules were run"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from kesoku_actors.harness.control import Run, execute
 from kesoku_actors.harness.failures import failure_of
-from kesoku_actors.harness.hold import Base, Event, Form, Holding, form_of, small_forms
+from kesoku_actors.harness.hold import Base, Event, Form, Holding, form_of
 from kesoku_actors.harness.reduce import reduce
 from kesoku_actors.harness.replay import Replay
 from kesoku_actors.harness.strategies import PCT, POS, SURW, Random, Shuffle, Strict
@@ -75,25 +75,6 @@ def test_a_failing_run_of_any_strategy_shrinks_to_an_event_that_none_can_be_take
         for at in range(len(small.form)):
             rest = Form(base=small.form.base, events=small.form.events[:at] + small.form.events[at + 1 :])
             assert fails(rest) is None
-
-
-@pytest.mark.parametrize("bug", BUGS)
-def test_every_small_form_is_tried_once_and_one_finds_the_bug(bug: str) -> None:
-    def play(program: Program, form: Form) -> tuple[bool, list[object]]:
-        result, holding = played(program, form)
-        return result.error is not None, list(holding.decisions)
-
-    found = False
-    for base in Base:
-        seen: list[Form] = []
-        for form, failed in small_forms(lambda one: play(BUGS[bug](), one), base=base, bound=1):  # type: ignore[arg-type]
-            seen.append(form)
-            found = found or failed
-        assert len(seen) == len({form.events for form in seen})
-    assert found
-    for base in Base:
-        forms = small_forms(lambda one: play(BUGS[bug](fixed=True), one), base=base, bound=1)  # type: ignore[arg-type]
-        assert not any(failed for _, failed in forms)
 
 
 def test_a_form_reads_as_what_to_do() -> None:
