@@ -18,6 +18,7 @@ from typing import Any, Final
 from attrs import define, field, frozen
 
 from kesoku_actors.llm.claude_names import TOOL_USE_ID, ThinkingLevel, abilities_of, thinking_fields
+from kesoku_actors.llm.claude_rules import needs_leading_thought
 from kesoku_actors.llm.dialects import Declared
 from kesoku_actors.llm.dialects.claude import declare
 from kesoku_actors.llm.media import MediaByRow, claude_block
@@ -60,18 +61,23 @@ def make_body(
     messages = make_talk(stretch, ids, options, declared, media or {}, has_tools=bool(request.tools)).messages
     for index, message in marked(messages).items():
         messages[index] = message
-    return {**make_frame(request, options, declared), "messages": messages}
+    return {**make_frame(request, options, declared, messages), "messages": messages}
 
 
-def make_frame(request: Request, options: ClaudeOptions, declared: Declared) -> dict[str, Any]:
-    """Return the body of a request without its messages."""
+def make_frame(
+    request: Request, options: ClaudeOptions, declared: Declared, messages: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return the body of a request with these messages, without them."""
     limit = output_limit(request, options)
     body: dict[str, Any] = {"model": options.model, "max_tokens": limit, "messages": []}
     if request.system.strip():
         body["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHED}]
     if declared.tools:
         body["tools"] = list(declared.tools)
-    return body | _thinking(options, limit)
+    body |= _thinking(options, limit)
+    if needs_leading_thought({**body, "messages": messages}):  # another model, or this one without thinking, began it
+        del body["thinking"]
+    return body
 
 
 def output_limit(request: Request, options: ClaudeOptions) -> int:

@@ -61,10 +61,9 @@ class ClaudeRequest:
 
     def is_sound(self, whole: Sequence[Mapping[str, Any]], rest: int, size: int) -> bool:
         """Tell whether a talk keeps the rules, given that it does before `rest`."""
-        body = self.body([*([_SOMETHING] if rest else ()), *whole[rest:]])
+        body = {**self.body(whole), "messages": [*([_SOMETHING] if rest else ()), *whole[rest:]]}
         return (
             not rules.broken(body)
-            and not rules.needs_leading_thought({**body, "messages": whole})
             and len(whole) <= names.MOST_MESSAGES
             and (not rest or json_size(body) + size <= names.LARGEST_BODY)
         )
@@ -73,9 +72,9 @@ class ClaudeRequest:
         """Return nothing: the system prompt stands elsewhere."""
         return []
 
-    def body(self, messages: list[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the body with these messages."""
-        return {**bodies.make_frame(self.request, self.options, self.declared), "messages": messages}
+    def body(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return the body with these messages. Thinking is not asked for where the turn that goes on forbids it."""
+        return {**bodies.make_frame(self.request, self.options, self.declared, messages), "messages": messages}
 
     def whole(self) -> RepairedBody:
         """Return the body made anew, and mended if need be."""

@@ -65,7 +65,7 @@ class GeminiRequest:
         """Return nothing: the system prompt stands elsewhere."""
         return []
 
-    def body(self, messages: list[Mapping[str, Any]]) -> dict[str, Any]:
+    def body(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return the body with these contents."""
         return {**bodies.make_frame(self.request, self.options, self.declared), "contents": messages}
 

@@ -81,7 +81,7 @@ class Wire(Protocol):
     def preface(self) -> list[dict[str, Any]]:
         """Return the messages before the talk."""
 
-    def body(self, messages: list[Mapping[str, Any]]) -> dict[str, Any]:
+    def body(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return the body with this talk."""
 
     def whole(self) -> RepairedBody:

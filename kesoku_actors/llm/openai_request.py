@@ -67,7 +67,7 @@ class OpenAIRequest:
         """Return the system message."""
         return bodies.system_message(self.request)
 
-    def body(self, messages: list[Mapping[str, Any]]) -> dict[str, Any]:
+    def body(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return the body with these messages."""
         frame = bodies.make_frame(
             self.request, model=self.model, output_limit=self.output_limit, declared=self.declared
