@@ -217,7 +217,7 @@ def lengths_in(error: Mapping[str, Any]) -> tuple[int, int] | None:
     prompt, context = (found["prompt"], found["context"]) if found is not None else fields
     try:
         known = int(prompt or 0), int(context or 0)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return known if min(known) > 0 else None
 
@@ -248,9 +248,9 @@ def retry_after(value: str | None, *, now: float) -> float | None:
         return float(text)
     try:
         moment = parsedate_to_datetime(text)
-    except ValueError:
+        return max(0.0, moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() - now)
+    except (ValueError, OverflowError):
         return None
-    return max(0.0, moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() - now)
 
 
 def retry_delay(error: Mapping[str, Any]) -> float | None:
@@ -269,7 +269,7 @@ def error_of(body: bytes) -> Mapping[str, Any]:
     """Return the `error` object of a body, whatever the server wrapped it in; empty when there is none."""
     try:
         data = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     if isinstance(data, list) and data:  # some servers answer a list of one
         data = data[0]

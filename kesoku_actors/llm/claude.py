@@ -20,6 +20,7 @@ from attrs import define, evolve, field, frozen
 from kesoku_actors.llm.classify import Source, check_key
 from kesoku_actors.llm.claude_body import ClaudeOptions, make_body
 from kesoku_actors.llm.claude_names import CONTEXT_TOKENS, ThinkingLevel
+from kesoku_actors.llm.claude_pause import going_on
 from kesoku_actors.llm.claude_repair import repair
 from kesoku_actors.llm.claude_stream import ClaudeStream
 from kesoku_actors.llm.dialects import Declaring
@@ -28,6 +29,7 @@ from kesoku_actors.llm.media import MediaByRow
 from kesoku_actors.llm.media_files import MediaFiles
 from kesoku_actors.llm.media_rules import CLAUDE
 from kesoku_actors.llm.port import Emit, Limits, Piece, Reply, Request
+from kesoku_actors.llm.repaired import RepairedBody
 from kesoku_actors.llm.sdk_import import undisturbed
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import DeltaKind
@@ -98,8 +100,7 @@ class ClaudeModel:
                         emit(piece)
             if not stream.is_paused:
                 break
-            said = {"role": "assistant", "content": stream.proceed()}
-            body = {**body, "messages": [*body["messages"], said]}
+            body = self._sound(going_on(body, stream.proceed()), request.session_id)
         return self._declaring(request.tools).received(stream.reply())
 
     async def aclose(self) -> None:
@@ -110,9 +111,12 @@ class ClaudeModel:
 
     def _body(self, request: Request, media: MediaByRow) -> Mapping[str, Any]:
         options = ClaudeOptions(provider=self.name, model=self.model, thinking_level=self.thinking_level)
-        sound = repair(make_body(request, options, declared=self._declaring(request.tools), media=media))
+        body = make_body(request, options, declared=self._declaring(request.tools), media=media)
+        return self._sound(repair(body), request.session_id)
+
+    def _sound(self, sound: RepairedBody, session_id: str) -> Mapping[str, Any]:
         if sound.repairs:
-            self.log.warning("history repaired for a request", session_id=request.session_id, repairs=sound.repairs)
+            self.log.warning("history repaired for a request", session_id=session_id, repairs=sound.repairs)
         return sound.body
 
     async def _connected(self) -> ClaudeClient:

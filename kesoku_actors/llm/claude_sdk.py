@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any, Final
@@ -18,10 +18,18 @@ import httpx2
 from attrs import field, frozen
 
 from kesoku_actors import __version__
-from kesoku_actors.llm.classify import Source, check_page, from_error_object, from_status, provider_error, without_key
+from kesoku_actors.llm.classify import (
+    Source,
+    check_page,
+    error_of,
+    from_error_object,
+    from_status,
+    provider_error,
+    without_key,
+)
 from kesoku_actors.llm.claude import ClaudeAccess
 from kesoku_actors.llm.google_token import GoogleToken
-from kesoku_actors.llm.heard import hear
+from kesoku_actors.llm.heard import WholeCharacters, hear, stumbling, unwinding
 from kesoku_actors.llm.port import ProviderError
 
 _TIMEOUT: Final = httpx2.Timeout(connect=10.0, write=60.0, read=None, pool=None)
@@ -86,10 +94,10 @@ class ClaudeClient:
             else:
                 sent({**body, "stream": True})
             created = await self.sdk.messages.create(**body, stream=True)
-            hear(created.response, heard)
-            async with created:
+            hear(created.response, heard, WholeCharacters())
+            async with created, unwinding(anthropic.AsyncStream.raw_events(created.response)) as whole:
                 check_page(self.source, created.response.headers.get("content-type", ""))
-                yield _events(created)
+                yield self._events(created.response, whole)
         except anthropic.APIStatusError as error:
             raise self._refusal(error) from error
         except (anthropic.APIConnectionError, httpx2.HTTPError, httpx2.StreamError, ValueError) as error:
@@ -106,11 +114,30 @@ class ClaudeClient:
         if not self.sdk.project_id:
             raise provider_error(self.source, "project", "")
 
+    async def _events(
+        self, response: httpx2.Response, whole: AsyncIterator[Any]
+    ) -> AsyncGenerator[Mapping[str, Any], None]:
+        """Give the events as they came: what the SDK has no word for is kept, and it stumbles over none of it."""
+        if response.headers.get("content-type", "").startswith("application/json"):
+            # What stands between may answer the whole message at once.
+            yield _object(await response.aread())
+            return
+        async for event in whole:
+            if event.event == "error":
+                raise self._told(event.data)
+            if not event.data:
+                continue
+            data = _object(event.data)
+            if data.get("type") == "error":
+                raise self._told(event.data)
+            yield data
+
+    def _told(self, said: str) -> ProviderError:
+        """Return what an error that came inside a stream means."""
+        return from_error_object(self.source, error_of(without_key(said.encode(), self.key)) or said)
+
     def _refusal(self, error: anthropic.APIStatusError) -> ProviderError:
         response = error.response
-        if response.is_success:  # an error that came inside a stream
-            body = error.body if isinstance(error.body, Mapping) else {"error": str(error.body)}
-            return from_error_object(self.source, body.get("error", body))
         said = response.content if response.is_stream_consumed or response.is_closed else b""
         said = without_key(said, self.key)
         return from_status(self.source, response.status_code, response.headers, said, now=self.wall())
@@ -156,16 +183,12 @@ async def _tell(request: httpx2.Request) -> None:
     _SENT.get()(json.loads(request.content))
 
 
-async def _events(created: anthropic.AsyncStream[Any]) -> AsyncIterator[Mapping[str, Any]]:
-    if created.response.headers.get("content-type", "").startswith("application/json"):
-        # What stands between may answer the whole message at once.
-        whole = json.loads(await created.response.aread())
-        if not isinstance(whole, Mapping):
-            raise ValueError("no message")
-        yield whole
-        return
-    async for event in created:
-        yield event.to_dict(mode="json", exclude_unset=True, warnings=False)
+def _object(text: str | bytes) -> Mapping[str, Any]:
+    with stumbling():
+        value = json.loads(text)
+    if not isinstance(value, Mapping):
+        raise ValueError("an answer that is no object")
+    return value
 
 
 def _warm(model: str) -> tuple[str, ...]:

@@ -2,10 +2,12 @@
 
 Invariants (P3, M4): `reply` returns only what ended with a stop reason, behind which no content comes; anything else is
 a `ProviderError`. Every block is kept in order and with all its fields, thoughts with the signature they came with.
-A call whose input is not a whole JSON object comes back with `invalid` set and never runs. A block sent twice, equal in
-id, name and input, is one call.
+A call whose input is not a whole JSON object comes back with `invalid` set and never runs, nor does one that a limit
+cut off before its input began. Of an answer that was refused no call is kept. A block sent twice, equal in id, name and
+input, is one call.
 
-A message that only pauses (`pause_turn`) is gone on with: `proceed` begins the next message behind what is there.
+A message that only pauses (`pause_turn`) is gone on with: `proceed` begins the next message behind what is there. What
+each of them used counts.
 """
 
 from __future__ import annotations
@@ -26,12 +28,13 @@ PAUSED: Final = "pause_turn"
 _MOST_TOKENS: Final = 10**9
 _LONGEST_REASON: Final = 100
 
+_FULL: Final = "model_context_window_exceeded"
 _FINISH: Final[Mapping[str, Finish]] = {
     "end_turn": Finish.STOP,
     "stop_sequence": Finish.STOP,
     "tool_use": Finish.CALLS,
     "max_tokens": Finish.LENGTH,
-    "model_context_window_exceeded": Finish.LENGTH,
+    _FULL: Finish.LENGTH,
     "refusal": Finish.REFUSED,
 }
 _TEXT_OF_DELTA: Final[Mapping[str, tuple[str, str]]] = {
@@ -97,15 +100,17 @@ class ClaudeStream:
         self._blocks: dict[int, _Block] = {}
         self._stop_reason = ""
         self._explanation = ""
-        self._usage: dict[str, int] = {}
+        self._usages: list[dict[str, int]] = [{}]
+        """Of the messages that paused, and of the one that comes."""
         self._size = 0
         self.is_done = False
         """Whether the event that ends a message came; nothing after it counts."""
 
     @property
     def is_paused(self) -> bool:
-        """Whether the message waits to be gone on with."""
-        return self._stop_reason == PAUSED
+        """Whether the message waits to be gone on with; one that said nothing or calls us does not."""
+        kept = self._kept()
+        return self._stop_reason == PAUSED and bool(kept) and all(block.type != "tool_use" for block in kept)
 
     def proceed(self) -> list[dict[str, Any]]:
         """Begin the message that goes on with this one; return the blocks to send before it.
@@ -117,6 +122,7 @@ class ClaudeStream:
             raise provider_error(self._source, "garbage", "an answer that no JSON can hold")
         said: list[dict[str, Any]] = native["content"]
         self._done, self._blocks = [*self._done, *self._blocks.values()], {}
+        self._usages.append({})
         self._stop_reason, self.is_done = "", False
         return said
 
@@ -149,11 +155,14 @@ class ClaudeStream:
         if not self._stop_reason:
             raise provider_error(self._source, "cut", "the stream ended without its end marker")
         blocks = [*self._done, *self._blocks.values()]
-        calls = tuple(self._call(block) for block in self._kept() if block.type == "tool_use")
         finish = _FINISH.get(self._stop_reason, Finish.OTHER)
+        uses = [block for block in self._kept() if block.type == "tool_use"] if finish is not Finish.REFUSED else []
+        calls = tuple(self._call(use, is_cut=finish is Finish.LENGTH and use is blocks[-1]) for use in uses)
         if calls and finish in (Finish.STOP, Finish.OTHER):
             finish = Finish.CALLS
         text = "".join(block.text("text") for block in blocks if block.type == "text")
+        if self._stop_reason == _FULL and not calls and not text.strip():
+            raise provider_error(self._source, "context", f"no room was left for an answer ({_FULL})")
         if finish is Finish.REFUSED and not text.strip():
             text = self._explanation
         return Reply(
@@ -182,6 +191,7 @@ class ClaudeStream:
             raise provider_error(self._source, "garbage", "a block without an index")
         if not isinstance(block.fields.get("type"), str):
             raise provider_error(self._source, "garbage", "a block without a type")
+        self._grown(sum(len(value) for value in block.fields.values() if isinstance(value, str)))
         self._blocks[index] = block
         shown = _SHOWN.get(block.type)
         said = whole_text(block.text(block.type)) if shown is not None else ""
@@ -199,12 +209,15 @@ class ClaudeStream:
         piece = delta.get(brings)
         if not isinstance(piece, str):
             return  # a kind of delta that is not known yet
-        self._size += len(piece)
-        if self._size > LONGEST:
-            raise provider_error(self._source, "garbage", f"an answer longer than {LONGEST} characters")
+        self._grown(len(piece))
         shown = block.grow(name, piece)
         if name in _SHOWN and shown:
             yield Piece(kind=_SHOWN[name], text=shown)
+
+    def _grown(self, size: int) -> None:
+        self._size += 1 + size
+        if self._size > LONGEST:
+            raise provider_error(self._source, "garbage", f"an answer longer than {LONGEST} characters")
 
     def _take_end(self, delta: Mapping[str, Any]) -> None:
         if isinstance(reason := delta.get("stop_reason"), str) and reason:
@@ -219,18 +232,22 @@ class ClaudeStream:
 
     def _count(self, name: str, value: Any) -> None:
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS:
-            self._usage[name] = value
+            self._usages[-1][name] = value
+
+    def _counted(self, name: str) -> int | None:
+        counts = [usage[name] for usage in self._usages if name in usage]
+        return sum(counts) if counts else None
 
     def _total(self) -> Usage:
         """The wire counts what was read from the cache and written to it apart from the rest of the input."""
-        cached = self._usage.get("cache_read_input_tokens")
-        parts = [self._usage.get("input_tokens"), cached, self._usage.get("cache_creation_input_tokens")]
+        cached = self._counted("cache_read_input_tokens")
+        parts = [self._counted("input_tokens"), cached, self._counted("cache_creation_input_tokens")]
         known = [part for part in parts if part is not None]
         return Usage(
             input=sum(known) if known else None,
             cached=cached,
-            output=self._usage.get("output_tokens"),
-            thinking=self._usage.get("thinking_tokens"),
+            output=self._counted("output_tokens"),
+            thinking=self._counted("thinking_tokens"),
         )
 
     def _kept(self) -> list[_Block]:
@@ -258,16 +275,16 @@ class ClaudeStream:
             return None
         return native
 
-    def _call(self, block: _Block) -> CallRequest:
+    def _call(self, block: _Block, *, is_cut: bool) -> CallRequest:
         name, call_id = _word(block.fields.get("name")), _word(block.fields.get("id"))
         invalid = None
         if not name:
             invalid = "the call names no tool"
+        elif is_cut and not block.input:
+            invalid = "the output limit cut this call off before its arguments were complete; it was not run"
         elif block.input is None:
             written = whole_text(block.growing["input"].text()[:200]) if "input" in block.growing else ""
             invalid = f"the arguments are not a JSON object: {written}"
-            if self._stop_reason == "max_tokens":
-                invalid = "the output limit cut this call off before its arguments were complete; it was not run"
         return CallRequest(name=name or "unknown", arguments=block.input or {}, id=call_id, invalid=invalid)
 
 

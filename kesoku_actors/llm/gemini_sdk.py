@@ -27,10 +27,19 @@ from google.genai import errors, types
 from google.oauth2.credentials import Credentials
 
 from kesoku_actors import __version__
-from kesoku_actors.llm.classify import Source, check_page, from_status, provider_error, without_key
+from kesoku_actors.llm.classify import (
+    Source,
+    check_page,
+    error_of,
+    from_error_object,
+    from_status,
+    provider_error,
+    without_key,
+)
 from kesoku_actors.llm.gemini import GeminiAccess
+from kesoku_actors.llm.gemini_lines import GeminiLines
 from kesoku_actors.llm.google_token import GoogleToken
-from kesoku_actors.llm.heard import hear, unwinding
+from kesoku_actors.llm.heard import hear, stumbling, unwinding
 from kesoku_actors.llm.port import ProviderError, unheard
 
 Sent = Callable[[Mapping[str, Any]], None]
@@ -46,6 +55,8 @@ _KIND_OF_EXCEPTION: Final[tuple[tuple[tuple[type[Exception], ...], str], ...]] =
     ((httpx2.DecodingError, pydantic.ValidationError, errors.UnknownApiResponseError, ValueError), "garbage"),
     ((httpx2.HTTPError, httpx2.StreamError), "cut"),
 )
+_UNKNOWN_FIELD: Final = "extra_forbidden"
+"""The SDK leaves those out by itself."""
 _FIRST_WORDS: Final = b'data: {"candidates": [{"content": {"parts": [{"text": "."}], "role": "model"}, \
 "finishReason": "STOP", "index": 0}], "usageMetadata": {"promptTokenCount": 1}}\r\n\r\n'
 
@@ -65,6 +76,7 @@ class _Ears:
 
     token: GoogleToken | None
     source: Source
+    key: str | None = field(repr=False)
     by_number: dict[str, _Ear] = field(factory=dict)
 
     async def request(self, request: httpx2.Request) -> None:
@@ -85,7 +97,21 @@ class _Ears:
         ear = response.request.extensions.get(_EAR)
         if isinstance(ear, _Ear):
             ear.response = response
-            hear(response, ear.heard)
+            hear(response, ear.heard, GeminiLines(self._check) if response.is_success else None)
+
+    def _check(self, data: bytes) -> None:
+        """Raise for an event that is an error, or none that the SDK reads."""
+        with stumbling():
+            chunk = json.loads(data)
+            if not isinstance(chunk, dict):
+                raise ValueError("a chunk that is no object")
+            if "error" in chunk:
+                raise from_error_object(self.source, error_of(without_key(data, self.key)) or chunk["error"])
+            try:
+                types.GenerateContentResponse.model_validate(chunk)
+            except pydantic.ValidationError as error:
+                if any(problem["type"] != _UNKNOWN_FIELD for problem in error.errors()):
+                    raise
 
 
 @frozen(kw_only=True, eq=False)
@@ -111,14 +137,18 @@ class GeminiClient:
         number = str(next(self.numbers))
         ear = self.ears.by_number[number] = _Ear(sent, heard)
         try:
-            chunks = await self.sdk.aio.models.generate_content_stream(
-                model=model, contents=list(body["contents"]), config=_config(body, number)
-            )
+            config, contents = _config(body, number), list(body["contents"])
+            with stumbling():
+                chunks = await self.sdk.aio.models.generate_content_stream(
+                    model=model, contents=contents, config=config
+                )
             async with unwinding(chunks) as whole:
                 yield _as_data(whole)
         except errors.APIError as error:
             raise self._refusal(error) from error
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, ValueError) as error:
+            if ear.response is not None and not ear.response.is_success:  # what it said cannot be read
+                raise self._unreadable(ear.response) from error
             kind = next(kind for types, kind in _KIND_OF_EXCEPTION if isinstance(error, types))
             raise provider_error(self.source, kind, f"{type(error).__name__} {error}".rstrip()) from error
         finally:
@@ -133,17 +163,21 @@ class GeminiClient:
 
     def _refusal(self, error: errors.APIError) -> ProviderError:
         details = error.details if isinstance(error.details, Mapping) else {"message": str(error.details)}
+        details = details if any(details.values()) else {}  # the SDK's own words for a body without any
         headers = error.response.headers if isinstance(error.response, httpx2.Response) else {}
         status = error.code if isinstance(error.code, int) else 500
-        said = without_key(json.dumps(details).encode(), self.key)
+        said = without_key(json.dumps(details).encode(), self.key) if details else b""
         return from_status(self.source, status, headers, said, now=self.wall())
+
+    def _unreadable(self, response: httpx2.Response) -> ProviderError:
+        return from_status(self.source, response.status_code, response.headers, b"", now=self.wall())
 
 
 def open_client(
     access: GeminiAccess, source: Source, wall: Callable[[], float], token: GoogleToken | None
 ) -> GeminiClient:
     """Open a client, with a token for Vertex AI. Blocks for some tenths of a second; call it in a thread."""
-    ears = _Ears(token=token, source=source)
+    ears = _Ears(token=token, source=source, key=access.api_key)
     http = httpx2.AsyncClient(
         timeout=_TIMEOUT, event_hooks={"request": [ears.request], "response": [ears.response]}, follow_redirects=False
     )
@@ -187,11 +221,16 @@ def _config(body: Mapping[str, Any], number: str) -> types.GenerateContentConfig
 async def _as_data(
     chunks: AsyncIterator[types.GenerateContentResponse],
 ) -> AsyncGenerator[Mapping[str, Any], None]:
-    async for chunk in chunks:
-        # What the SDK has no word for is kept as it came, and is nothing to warn of.
-        yield chunk.model_dump(
-            mode="json", by_alias=True, exclude_none=True, exclude={"sdk_http_response"}, warnings=False
-        )
+    while True:
+        with stumbling():
+            chunk = await anext(chunks, None)
+            if chunk is None:
+                return
+            # What the SDK has no word for is kept as it came, and is nothing to warn of.
+            data = chunk.model_dump(
+                mode="json", by_alias=True, exclude_none=True, exclude={"sdk_http_response"}, warnings=False
+            )
+        yield data
 
 
 def warm() -> None:

@@ -6,7 +6,8 @@ not know; texts that come in pieces are joined, but a part with a signature stay
 that part. A call that comes in pieces is one part, and never runs unless its last piece came.
 
 What comes of each finish reason is in `FINISH`; of those in `MALFORMED` nothing is kept, so that the model is asked
-once more and then the turn ends as failed, never as an empty success. A blocked prompt is told to the person.
+once more and then the turn ends as failed, never as an empty success. Of an answer that was refused no call is kept.
+A blocked prompt is told to the person.
 """
 
 from __future__ import annotations
@@ -113,9 +114,9 @@ class GeminiStream:
         self._parts = [] if self._finish_reason in MALFORMED else list(_without_repeats(self._parts))
         cut = [partial.part for partial in self._partial if not partial.is_sound]
         calls = tuple(
-            _call(part["functionCall"], is_cut=any(part is one for one in cut))
+            _call(part, is_cut=any(part is one for one in cut))
             for part in self._parts
-            if "functionCall" in part
+            if "functionCall" in part and finish is not Finish.REFUSED
         )
         if calls and finish in (Finish.STOP, Finish.OTHER):
             finish = Finish.CALLS
@@ -148,16 +149,16 @@ class GeminiStream:
         if not isinstance(part.get("text", ""), str):
             del part["text"]
         if "functionCall" in part:
+            self._grown(len(str(part)))
             self._take_call(part)
             return
         text = part.get("text")
         if text is None:
             if part:
+                self._grown(len(str(part)))
                 self._parts.append(part)
             return
-        self._size += len(text)
-        if self._size > LONGEST:
-            raise provider_error(self._source, "garbage", f"an answer longer than {LONGEST} characters")
+        self._grown(len(text))
         is_thought = bool(part.get("thought"))
         last = self._parts[-1] if self._parts else {}
         if "text" in last and "thoughtSignature" not in last and _beside(last) == _beside(part):
@@ -189,6 +190,11 @@ class GeminiStream:
         partial.part |= {key: value for key, value in part.items() if key != "functionCall"}
         partial.is_whole = not goes_on
         self._open = partial if goes_on else None
+
+    def _grown(self, size: int) -> None:
+        self._size += 1 + size
+        if self._size > LONGEST:
+            raise provider_error(self._source, "garbage", f"an answer longer than {LONGEST} characters")
 
     def _take_usage(self, usage: Mapping[str, Any]) -> None:
         for name, value in usage.items():
@@ -235,7 +241,8 @@ def _fields(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _call(call: Mapping[str, Any], *, is_cut: bool) -> CallRequest:
+def _call(part: Mapping[str, Any], *, is_cut: bool) -> CallRequest:
+    call, signature = part["functionCall"], part.get("thoughtSignature")
     name, call_id, arguments = call.get("name"), call.get("id"), call.get("args") or {}
     invalid = "the call was cut off before its arguments were complete; it was not run" if is_cut else None
     if not isinstance(arguments, Mapping):
@@ -246,5 +253,6 @@ def _call(call: Mapping[str, Any], *, is_cut: bool) -> CallRequest:
         name=whole_text(name),
         arguments=dict(arguments),
         id=whole_text(call_id) if isinstance(call_id, str) else "",
+        signature=signature if isinstance(signature, str) else None,
         invalid=invalid,
     )

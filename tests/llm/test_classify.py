@@ -40,6 +40,8 @@ SOURCE = Source(provider="openai", key="OPENAI_API_KEY", model="[openai] model_n
         (formatdate(NOW + 30, usegmt=True), 30.0),
         (formatdate(NOW - 30, usegmt=True), 0.0),
         ("Fri, 99 Nov 2023 00:00:00 GMT", None),
+        ("Fri, 01 Nov 99999999999999999999 00:00:00 GMT", None),
+        ("Fri, 10 Nov 2023 00:00:00 +99999999999999999999", None),
     ],
 )
 def test_retry_after_is_read_in_both_forms(value: str | None, seconds: float | None) -> None:
@@ -82,6 +84,8 @@ def test_what_may_pass_is_retried(status: int) -> None:
         b'{"error": {"message": null, "code": 3}}',
         b'[{"error": {"message": "in a list"}}]',
         b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"error": {"n_prompt_tokens": Infinity, "n_ctx": NaN}}',
     ],
 )
 def test_no_shape_of_an_error_body_breaks_it(body: bytes) -> None:

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kesoku_actors.llm.classify import Source
-from kesoku_actors.llm.claude_stream import ClaudeStream
-from kesoku_actors.llm.port import Finish, Piece, ProviderError, Reply
-from kesoku_actors.protocol import DeltaKind
+from kesoku_actors.llm.claude_stream import LONGEST, ClaudeStream
+from kesoku_actors.llm.port import Finish, Piece, ProviderError, Remedy, Reply
+from kesoku_actors.protocol import DeltaKind, Usage
 
 from ..wire.claude_server import event, message_events, text, thinking, use
 
@@ -99,6 +99,67 @@ def test_a_call_whose_input_is_no_whole_object_never_runs(written: str) -> None:
     [call] = reply.calls
     assert call.invalid is not None
     assert call.arguments == {}
+
+
+LIMITS = ("max_tokens", "model_context_window_exceeded")
+
+
+@pytest.mark.parametrize("stop", LIMITS)
+@pytest.mark.parametrize("deltas", [(), ({"type": "input_json_delta", "partial_json": ""},)], ids=["none", "empty"])
+def test_a_call_that_a_limit_cut_off_before_its_input_never_runs(stop: str, deltas: Any) -> None:
+    whole = begun(0, use("date", "t1"), {"type": "input_json_delta", "partial_json": '{"zone": "UTC"}'})
+    cut = begun(1, use("date", "t2"), *deltas)
+    reply, _ = fed(message_events()[0], *whole, *cut, *message_events(stop=stop)[-2:])
+    assert [call.invalid is None for call in reply.calls] == [True, False]
+    assert "output limit" in str(reply.calls[1].invalid)
+
+
+def test_a_call_without_arguments_that_nothing_cut_off_runs() -> None:
+    reply, _ = fed(message_events()[0], *begun(0, use("date", "t1")), *message_events(stop="tool_use")[-2:])
+    assert [(call.name, call.arguments, call.invalid) for call in reply.calls] == [("date", {}, None)]
+
+
+def test_of_a_refused_answer_no_call_is_kept() -> None:
+    reply, _ = fed(*message_events(text("First I"), use("date", "t1", zone="UTC"), stop="refusal"))
+    assert (reply.finish, reply.calls, reply.text) == (Finish.REFUSED, (), "First I")
+
+
+def test_a_window_too_full_for_an_answer_asks_for_a_shorter_history() -> None:
+    with pytest.raises(ProviderError) as caught:
+        fed(*message_events(stop="model_context_window_exceeded"))
+    assert caught.value.remedy is Remedy.COMPACT
+    reply, _ = fed(*message_events(text("As far as"), stop="model_context_window_exceeded"))
+    assert (reply.finish, reply.text) == (Finish.LENGTH, "As far as")
+
+
+def test_what_each_part_of_a_paused_message_used_counts() -> None:
+    stream = ClaudeStream(Source(provider="claude"), model="m")
+    counts = {"input_tokens": 7, "cache_read_input_tokens": 20, "cache_creation_input_tokens": 3}
+    for one in message_events(text("First, "), stop="pause_turn", usage=counts):
+        stream.feed(one)
+    assert stream.is_paused
+    stream.proceed()
+    for one in message_events(text("second."), usage=counts):
+        stream.feed(one)
+    assert stream.reply().usage == Usage(input=60, cached=40, output=24)
+
+
+@pytest.mark.parametrize(
+    "blocks", [(), (text(" "),), (text("I look."), use("date", "t1"))], ids=["no", "blank", "call"]
+)
+def test_a_message_that_pauses_with_nothing_or_with_a_call_of_ours_has_ended(blocks: Any) -> None:
+    stream = ClaudeStream(Source(provider="claude"), model="m")
+    for one in message_events(*blocks, stop="pause_turn"):
+        stream.feed(one)
+    assert not stream.is_paused
+    assert stream.reply().finish is (Finish.CALLS if blocks[1:] else Finish.OTHER)
+
+
+def test_a_message_of_endlessly_many_blocks_ends() -> None:
+    block = text("x" * (LONGEST // 4))
+    events = [event("content_block_start", index=index, content_block=block) for index in range(5)]
+    with pytest.raises(ProviderError, match="longer than"):
+        fed(*events)
 
 
 def test_a_call_sent_twice_is_one_and_calls_without_an_id_are_as_many_as_came() -> None:

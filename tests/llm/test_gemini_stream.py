@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kesoku_actors.llm.classify import Source
-from kesoku_actors.llm.gemini_stream import GeminiStream
+from kesoku_actors.llm.gemini_stream import LONGEST, GeminiStream
 from kesoku_actors.llm.port import Finish, Piece, ProviderError, Reply
 from kesoku_actors.protocol import Usage
 
@@ -123,6 +123,25 @@ def test_a_call_of_which_pieces_are_missing_or_wrong_never_runs(pieces: list[dic
     )
     [call] = reply.calls
     assert call.invalid is not None
+
+
+@pytest.mark.parametrize("reason", ["SAFETY", "PROHIBITED_CONTENT", "MODEL_ARMOR"])
+def test_of_a_refused_answer_no_call_is_kept(reason: str) -> None:
+    reply, _ = fed(content(text("First I"), use("date", zone="UTC"), finish=reason))
+    assert (reply.finish, reply.calls, reply.text) == (Finish.REFUSED, (), "First I")
+
+
+def test_a_call_tells_the_signature_it_came_with() -> None:
+    reply, _ = fed(
+        content(use("date", "YWJj", "c1"), use("date", None, "c2"), use("date", "ZGVm", "c3"), finish="STOP")
+    )
+    assert [call.signature for call in reply.calls] == ["YWJj", None, "ZGVm"]
+
+
+def test_an_answer_of_endlessly_many_parts_ends() -> None:
+    picture = {"inlineData": {"mimeType": "image/png", "data": "A" * (LONGEST // 4)}}
+    with pytest.raises(ProviderError, match="longer than"):
+        fed(*[content(picture)] * 5)
 
 
 def test_a_call_sent_twice_is_one_and_calls_without_an_id_are_as_many_as_came() -> None:
