@@ -56,21 +56,13 @@ class Answered:
 
     step: StepContent | None
     """None for rows without a step: they came from elsewhere."""
-    rows: tuple[Message, ...]
+    texts: tuple[str, ...]
+    """Those with something in them."""
+    calls: tuple[Message, ...]
     results: Mapping[str, Message]
     """By the id of the call's row; a call may have none."""
     begin: int
     """Which of the stretch's rows is its first."""
-
-    @property
-    def calls(self) -> tuple[Message, ...]:
-        """The rows that are calls."""
-        return tuple(row for row in self.rows if row.type is Type.TOOL_CALL)
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """The texts with something in them."""
-        return tuple(row.content for row in self.rows if row.type is Type.TEXT and row.content.strip())
 
     def native_of(self, provider: str, model: str) -> Mapping[str, object] | None:
         """Return what this provider and model itself said in that step; none for another's (P1)."""
@@ -263,7 +255,15 @@ class _Talk:
 
     def finish(self) -> None:
         """End the answer that is being collected."""
-        rows, self._rows = tuple(self._rows), []
-        if rows:
-            results = {row.id: self.result_of[row.id] for row in rows if row.id in self.result_of}
-            self.parts.append(Answered(step=self._step, rows=rows, results=results, begin=self._begin))
+        rows, self._rows = self._rows, []
+        if not rows:
+            return
+        calls = tuple(row for row in rows if row.type is Type.TOOL_CALL)
+        answered = Answered(
+            step=self._step,
+            texts=tuple(row.content for row in rows if row.type is Type.TEXT and row.content.strip()),
+            calls=calls,
+            results={call.id: self.result_of[call.id] for call in calls if call.id in self.result_of},
+            begin=self._begin,
+        )
+        self.parts.append(answered)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from attrs import define, evolve, field
@@ -22,7 +22,8 @@ from kesoku_actors.llm.gemini_request import GeminiRequest
 from kesoku_actors.llm.kept_talk import KeptTalks, Wire, write
 from kesoku_actors.llm.media import Item, Media
 from kesoku_actors.llm.openai_request import OpenAIRequest
-from kesoku_actors.llm.port import Request, StepContent
+from kesoku_actors.llm.port import Purpose, Request, StepContent
+from kesoku_actors.llm.talk import Made, Stretch
 from kesoku_actors.protocol import Message, ToolSchema, Type
 
 from ..draws import examples
@@ -222,3 +223,106 @@ def test_a_request_that_goes_on_equals_the_one_made_anew(name: str) -> None:
     assert total["gone on with"] > total["requests"] / 10, total
     assert total["given up"] > 10, total
     assert total["repaired"] > 20, total
+
+
+@define
+class Watched:
+    """A wire that counts the rows it makes messages of; none when a request is made whole."""
+
+    wire: Wire
+    made: list[int] = field(factory=list)
+
+    def make(self, stretch: Stretch, ids: Mapping[str, str]) -> Made:
+        self.made.append(len(stretch.rows))
+        return self.wire.make(stretch, ids)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.wire, name)
+
+
+def rows_made(name: str, request: Request, model: str | None = None) -> int:
+    """Write a request; return how many rows were made into messages."""
+    making, _, models = WIRES[name]
+    watched = Watched(making(request, model or models[0], {}))
+    write(cast("Wire", watched))
+    return sum(watched.made)
+
+
+def long_talk(name: str, kept: KeptTalks, turns: int = 100) -> Request:
+    """A talk of many turns with a call in each; of the last one the native content is known."""
+    rows, steps = [], []
+    for number in range(1, 4 * turns, 4):
+        call = called(number + 1, call_id=f"toolu_{number}", zone="UTC")
+        native = WIRES[name][1]([call], "nothing") if number > 4 * (turns - 1) else None
+        provider, model = name, WIRES[name][2][0]
+        steps.append(StepContent(provider=provider, model=model, native=native, message_ids=(call.id,)))
+        answer = answered(number + 3, "It is Monday.")
+        rows += [said(number, "Which day?"), call, result(number + 2, call, "Monday"), answer]
+    question = said(4 * turns + 1, "And tomorrow?")
+    return asking(*rows, question, steps=tuple(steps), tools=(DATE_TOOL,), kept=kept)
+
+
+def followed_by(request: Request, *rows: Message) -> Request:
+    return evolve(request, history=(*request.history, *rows))
+
+
+@pytest.mark.parametrize("name", WIRES)
+def test_of_a_long_talk_only_what_follows_the_last_answer_is_made(name: str) -> None:
+    kept = KeptTalks()
+    request = long_talk(name, kept)
+    assert rows_made(name, request) == 401
+    assert rows_made(name, request) == 2, "the last answer may go on, and what was said behind it"
+    for number in range(500, 540, 2):
+        call = called(number, call_id=f"toolu_{number}")
+        request = followed_by(request, call, result(number + 1, call, "Tuesday"))
+        assert rows_made(name, request) == 4
+
+
+@pytest.mark.parametrize("name", WIRES)
+def test_a_turn_that_ends_is_all_that_is_made_anew(name: str) -> None:
+    kept = KeptTalks()
+    request = long_talk(name, kept)
+    rows_made(name, request)
+    bare = tuple(evolve(step, native=None) for step in request.steps)
+    ended = followed_by(evolve(request, steps=bare), answered(900, "Tuesday."), said(901, "Thanks."))
+    assert rows_made(name, ended) <= 10, "the turn that ended, its question and what followed"
+
+
+@pytest.mark.parametrize("name", WIRES)
+def test_a_notice_made_again_in_the_same_words_is_no_change(name: str) -> None:
+    kept = KeptTalks()
+    request = long_talk(name, kept)
+    summarised = [evolve(request, history=(notice(0, "Summary."), *request.history[200:])) for _ in range(2)]
+    assert rows_made(name, summarised[0]) == 202
+    assert rows_made(name, summarised[1]) == 2
+
+
+@pytest.mark.parametrize("name", WIRES)
+def test_an_argument_that_equals_another_and_reads_differently_is_a_change(name: str) -> None:
+    kept = KeptTalks(compares=True)
+    request = long_talk(name, kept)
+    rows_made(name, request)
+    place = next(place for place, row in enumerate(request.history) if row.type is Type.TOOL_CALL)
+    for value in (1, True, 1.0):
+        rows = list(request.history)
+        rows[place] = evolve(rows[place], metadata={**rows[place].metadata, "tool_arguments": {"zone": value}})
+        assert rows_made(name, evolve(request, history=tuple(rows))) > 300
+
+
+def test_talks_of_two_models_are_kept_and_no_more() -> None:
+    kept = KeptTalks()
+    request = long_talk("openai", kept)
+    for model in ("a", "b"):
+        assert rows_made("openai", request, model) == 401
+    for model in ("a", "b"):
+        assert rows_made("openai", request, model) == 2
+    assert rows_made("openai", request, "c") == 401
+    assert kept.rows == 2 * 399
+    assert rows_made("openai", request, "a") == 401
+
+
+def test_nothing_is_kept_of_a_short_talk_nor_of_what_no_turn_asked_for() -> None:
+    kept = KeptTalks()
+    rows_made("openai", long_talk("openai", kept, turns=15))
+    rows_made("openai", evolve(long_talk("openai", kept), purpose=Purpose.SUMMARY))
+    assert kept.rows == 0
