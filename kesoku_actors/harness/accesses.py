@@ -37,6 +37,7 @@ _CHANGES: Final = frozenset(
 )
 _LIBRARY: Final = tuple({str(Path(sysconfig.get_path(name)).resolve()) for name in ("stdlib", "purelib", "platlib")})
 _OURS: Final = str(Path(__file__).parent)
+_ONE_LINE: Final = ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>", "<lambda>")
 _ENDS: Final = frozenset({dis.opmap[name] for name in ("RETURN_VALUE", "RETURN_CONST") if name in dis.opmap})
 
 
@@ -77,6 +78,8 @@ class Accesses:
                 self._use(frame)
             case "return" if frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] in _ENDS:
                 self._pass(frame)
+                if frame.f_code.co_name in _ONE_LINE:
+                    self._use(frame)  # its line began before its own variable was bound
             case "exception":
                 self._waiting.pop(frame, None)
                 if id(argument[1]) not in self._seen and isinstance(argument[1], BaseException):
@@ -123,10 +126,11 @@ class Accesses:
             is_shared, value = True, frame.f_globals.get(first, _NOTHING)
         owner: Any = None
         for part in rest:
-            owner, value = value, _attribute(value, part)
+            is_key = part.startswith("[")
+            owner, value = value, _item(frame, value, part) if is_key else _attribute(value, part)
         if value is _NOTHING and not named.changes:
             return None
-        text = ".".join(named.path)
+        text = ".".join(named.path).replace(".[", "[")
         if isinstance(value, _CONTAINERS) and (named.is_item or not named.changes):
             return id(value), value, text
         if named.is_item:
@@ -187,6 +191,20 @@ def _attribute(value: Any, name: str) -> Any:
             except AttributeError:
                 return _NOTHING
     return _NOTHING
+
+
+def _item(frame: FrameType, value: Any, part: str) -> Any:
+    """Look up what a container of Python's own holds under a key, as `[2]`, `['name']` or `[place]`, where place is a
+    number or a string.
+    """
+    key: Any = part[1:-1]
+    key = frame.f_locals.get(key, _NOTHING) if key.isidentifier() else ast.literal_eval(key)
+    if type(value) not in (list, dict, tuple, deque) or type(key) not in (int, str):
+        return _NOTHING
+    try:
+        return value[key]
+    except (LookupError, TypeError):
+        return _NOTHING
 
 
 def _is_state(value: Any) -> bool:
@@ -268,9 +286,18 @@ def _loaded(target: ast.AST) -> ast.AST:
 
 
 def _path(node: ast.AST) -> tuple[str, ...]:
-    """Return a dotted path of names; nothing for anything else."""
+    """Return a dotted path of names and of keys that are a name or a constant; nothing for anything else."""
     parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.insert(0, node.attr)
-        node = node.value
-    return (node.id, *parts) if isinstance(node, ast.Name) else ()
+    while True:
+        match node:
+            case ast.Attribute(value=value, attr=name):
+                parts.insert(0, name)
+            case ast.Subscript(value=value, slice=ast.Name(id=name)):
+                parts.insert(0, f"[{name}]")
+            case ast.Subscript(value=value, slice=ast.Constant(value=int() | str() as key)):
+                parts.insert(0, f"[{key!r}]")
+            case ast.Name(id=name):
+                return name, *parts
+            case _:
+                return ()
+        node = value

@@ -20,8 +20,14 @@ from kesoku_actors.harness.control import Run, Step
 from kesoku_actors.harness.sites import Site
 from kesoku_actors.harness.touches import Touch
 
-_MOST_USES: Final = 300
-"""Of one thing, that are compared pair by pair."""
+_MOST_WRITES: Final = 300
+_MOST_PAIRS: Final = 45_000
+"""Of uses of one thing, that are compared."""
+_WEAK: Final = (
+    *("has to wait to send to", "has to wait to receive from", "has to wait for"),
+    *("takes", "lets go of", "closes", "waits for"),
+)
+"""What says less than that state changes or a message comes."""
 
 
 @frozen(eq=False)
@@ -115,6 +121,7 @@ def deciding_pair(
     `focus` are the things that the failing line uses, `end` is the task and the step that failed: what that line reads
     is where the failure shows, and seldom where it comes from.
     """
+    focus = focus & (failing.shared() | passing.shared()) or _shared_by(failing, end)
     users = failing.users(focus) | passing.users(focus)
     best: tuple[tuple[int, ...], Pair] | None = None
     for rank, pair in _candidates(failing, passing):
@@ -124,11 +131,20 @@ def deciding_pair(
         at_end = any((use.lane, use.step.number) == end for use in pair)
         plain = all(use.touch.is_plain for use in pair)
         near = any(use.touch.thing in focus for use in pair)
-        last = max(use.order for use in pair)
-        weight = (rank > 0, at_end, not near, -related, rank, not plain, last)
+        last, first = max(use.order for use in pair), min(use.order for use in pair)
+        is_weak = any(use.touch.how in _WEAK for use in pair)
+        weight = (rank > 0, is_weak, at_end, not near, -related, rank, not plain, last, first)
         if best is None or weight < best[0]:
             best = weight, Pair(pair, rank)
     return None if best is None else best[1]
+
+
+def _shared_by(observed: Observed, end: tuple[str, int] | None) -> frozenset[Hashable]:
+    """Return all that the task that failed shares with others, where the failing line uses nothing of the kind."""
+    shared = observed.shared()
+    return frozenset(
+        use.touch.thing for use in observed.uses if end and use.lane == end[0] and use.touch.thing in shared
+    )
 
 
 def _candidates(failing: Observed, passing: Observed) -> Iterator[tuple[int, tuple[Use, Use]]]:
@@ -159,13 +175,16 @@ def _conflicts(observed: Observed) -> Iterator[tuple[Use, Use]]:
     for use in observed.uses:
         by_thing[use.touch.thing].append(use)
     for uses in by_thing.values():
-        kept = uses[-_MOST_USES:]
-        if len({use.lane for use in kept}) < 2:
+        if len({use.lane for use in uses}) < 2:
             continue
-        for at, one in enumerate(kept):
-            for other in kept[at + 1 :]:
-                if one.lane != other.lane and (one.touch.writes or other.touch.writes):
-                    yield one, other
+        writes = [use for use in uses if use.touch.writes][-_MOST_WRITES:]
+        kept = uses[-_MOST_PAIRS // max(1, len(writes)) :]
+        written = {use.order for use in writes}
+        for one in writes:
+            for other in kept:
+                if one.lane == other.lane or (other.order in written and other.order < one.order):
+                    continue  # a pair of writes comes once
+                yield (one, other) if one.order < other.order else (other, one)
 
 
 def cone(observed: Observed, ends: Sequence[int]) -> set[int]:

@@ -22,7 +22,7 @@ from kesoku_actors.harness.front import Overrides, overridden, verdict_on
 from kesoku_actors.harness.jobs import explored_by_many
 from kesoku_actors.harness.origin import load, programs_in
 from kesoku_actors.harness.report import data_of, mermaid, page, text
-from kesoku_actors.harness.report.text import COLOURED, PLAIN
+from kesoku_actors.harness.report.ink import COLOURED, PLAIN
 from kesoku_actors.harness.search import Searched
 from kesoku_actors.harness.steps import steps_of
 from kesoku_actors.harness.verdict import EXIT_CODES, Outcome, Verdict

@@ -76,6 +76,10 @@ class Blocked:
     """In words; empty where it is not known."""
     until: tuple[str, ...]
     """The tasks that could let it go on."""
+    is_held: bool = False
+    """Whether these have what it waits for, as a lock; otherwise they would have to do the other half."""
+    ended: tuple[str, ...] = ()
+    """Those of them that have ended without."""
 
 
 @frozen(kw_only=True)
@@ -105,6 +109,8 @@ class RunView:
     arrows: tuple[Arrow, ...]
     ticks: tuple[tuple[int, float], ...]
     """Steps at which time passed while work was runnable, and what the clock shows then."""
+    left_out: int = 0
+    """Steps like others, or long before the end, that are not drawn."""
 
 
 @frozen(kw_only=True)
@@ -135,6 +141,8 @@ class Story:
     """What happened in the failing run, as far as it matters, and what is otherwise in one that passes."""
 
     message: str
+    summary: str
+    """What goes wrong, in a sentence or two; empty when no order was found that decides."""
     raised_by: str
     """The task whose step failed; empty when nothing was raised."""
     raised_at: Site | None
@@ -143,6 +151,8 @@ class Story:
     """Two, or none when no order was found that decides."""
     decides: str
     """In words, how their order decides."""
+    gap: Witness | None
+    """Where the one stands in the middle of something while the other does its part."""
     blocked: tuple[Blocked, ...]
     lanes: tuple[LaneView, ...]
     failing: RunView

@@ -19,7 +19,7 @@ from kesoku_actors.harness.counterexample import Counterexample, Grade, Rate
 from kesoku_actors.harness.errors import Divergence, HarnessError
 from kesoku_actors.harness.exploration import Exploration
 from kesoku_actors.harness.failures import failure_of
-from kesoku_actors.harness.hold import Base, Event, Form, Holding, Tick
+from kesoku_actors.harness.hold import Base, Event, Form, Holding, Tick, form_of
 from kesoku_actors.harness.observe import Seen, see_form
 from kesoku_actors.harness.reduce import Reduced, reduce
 from kesoku_actors.harness.replay import Replay
@@ -147,7 +147,18 @@ class Diagnosis:
                     best = common, form, seen
                 if best is not None and walk.played > _NEAR_RUNS // 4:
                     break
-        return best
+        return best or self._near_by_chance(failing)
+
+    def _near_by_chance(self, failing: Seen) -> tuple[int, Form, Seen] | None:
+        """Look among random runs, when no small form passes."""
+        for number in range(_NEAR_RUNS):
+            run = self._run(Random(), number, trace=True)
+            if run.error is None:
+                form = form_of(run.trace, Base.FIFO)
+                seen = see_form(self.program, form, self.plan, _info())
+                if seen.run.error is None:
+                    return parting(failing.observed, seen.observed), form, seen
+        return None
 
     def _grade(self, form: Form) -> tuple[Grade, tuple[Rate, ...]]:
         """Return the most ordinary scheduler that can do this, and how often each does."""

@@ -10,7 +10,7 @@ from kesoku_actors.harness.control import Step
 from kesoku_actors.harness.exploration import Exploration
 from kesoku_actors.harness.failures import failure_of
 from kesoku_actors.harness.observe import see
-from kesoku_actors.harness.report.text import printable
+from kesoku_actors.harness.report.ink import printable
 from kesoku_actors.harness.rerun import player
 from kesoku_actors.harness.strategy import RunInfo
 from kesoku_actors.harness.token import token_of

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from attrs import define, field
 
+from kesoku_actors.harness.blocked import blocked_in
 from kesoku_actors.harness.cause import Observed, Use, cone, parting, source_of
-from kesoku_actors.harness.control import Step
 from kesoku_actors.harness.counterexample import (
     ORDERS,
     Arrow,
@@ -24,35 +25,36 @@ from kesoku_actors.harness.counterexample import (
     Parting,
     RunView,
     Story,
-    Witness,
 )
-from kesoku_actors.harness.errors import Deadlock
 from kesoku_actors.harness.failures import leaves
-from kesoku_actors.harness.faults import Fire
-from kesoku_actors.harness.hold import Form, Hold, Tick
+from kesoku_actors.harness.hold import Form, Hold
 from kesoku_actors.harness.observe import Seen
 from kesoku_actors.harness.sites import Site, in_own_file
-from kesoku_actors.harness.witnesses import PARTNERS, WAITS, Looking, stands_at
+from kesoku_actors.harness.witnesses import Deciding, Looking
 
-_MOST_ROWS: Final = 40
+_MOST_ROWS: Final = 20
+_MOST_LANES: Final = 8
+_FEW: Final = 3
 
 
 def told(form: Form, failing: Seen, near: tuple[Form, Seen] | None) -> Story:
     """Return the story of a failing run beside the nearest one that passes."""
     passing = near[1] if near is not None else None
-    blocked = tuple(_blocked(failing, passing))
+    blocked = tuple(blocked_in(failing, passing))
     looking = Looking(form, failing, passing, blocked, failing.focus or _waited_at(failing, blocked))
     deciding = looking.deciding()
-    telling = _Telling(form, failing, passing, deciding.witnesses, blocked)
+    telling = _Telling(form, failing, passing, deciding, blocked)
     error = failing.run.error
     raised = failing.raised
     return Story(
         message="" if error is None else _message(error),
+        summary=deciding.summary,
         raised_by=raised.lane if raised is not None else "",
         raised_at=raised.site if raised is not None else None,
         raised_source=source_of(raised.site) if raised is not None else "",
         witnesses=deciding.witnesses,
         decides=deciding.words,
+        gap=deciding.gap,
         blocked=blocked,
         lanes=telling.lanes(),
         failing=telling.view(failing.observed, is_failing=True),
@@ -72,28 +74,32 @@ class _Telling:
     form: Form
     failing: Seen
     passing: Seen | None
-    witnesses: tuple[Witness, ...]
+    deciding: Deciding
     blocked: tuple[Blocked, ...]
     shown: frozenset[str] = field(init=False)
     """The labels of the tasks that take part."""
     ends: list[int] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        taking_part = {one.lane for one in self.witnesses} | {one.lane for one in self.blocked}
-        for event in self.form.events:
-            match event:
-                case Hold(who, _, until):
-                    taking_part.add(who)
-                    taking_part |= {until.who} if until is not None else set()
-                case Tick() | Fire():
-                    pass  # the task that ran last before time passes is no cause; a fault is the world's
-        if self.failing.raised is not None:
-            taking_part.add(self.failing.raised.lane)
-        self.shown = frozenset(taking_part - {"time"})
+        crowd = [one.lane for one in self.blocked]
+        held = [event.who for event in self.form.events if isinstance(event, Hold)]
+        self.shown = frozenset(self._deciders() | self._changers() | set(crowd[:_MOST_LANES]) | set(held[:_MOST_LANES]))
         raised = self.failing.raised
         last = {step.lane.label: step.number for step in self.failing.observed.steps if step.lane is not None}
         waiting = [last[one.lane] for one in self.blocked if one.lane in last]
         self.ends = [raised.step] if raised is not None else waiting or list(last.values())[-1:]
+
+    def _deciders(self) -> set[str]:
+        lanes = {one.lane for one in self.deciding.witnesses}
+        lanes |= {self.failing.raised.lane} if self.failing.raised is not None else set()
+        return lanes - {"time"}
+
+    def _changers(self) -> set[str]:
+        """Return the few others that change what decides or what the failing line reads; a crowd says nothing."""
+        observed, decisive = self.failing.observed, {(one.lane, one.what) for one in self.deciding.witnesses}
+        things = {use.touch.thing for use in observed.uses if (use.lane, _what(use)) in decisive} | self.failing.focus
+        lanes = {use.lane for use in observed.uses if use.touch.writes and use.touch.thing in things} - {"time"}
+        return lanes if len(lanes - self._deciders()) <= _FEW else set()
 
     def lanes(self) -> tuple[LaneView, ...]:
         """Return every task of the program, in the order of spawning."""
@@ -111,13 +117,14 @@ class _Telling:
         """Return a run as it is drawn."""
         numbers = cone(observed, self.ends) if is_failing else {step.number for step in observed.steps}
         rows = list(self._rows(observed, numbers, is_failing=is_failing))
-        kept = _fewer(rows)
+        kept = _fewer(_without_repeats(rows))
         ticks = tuple((step.number, step.time) for step in observed.steps if step.lane is None)
-        return RunView(doings=tuple(kept), arrows=tuple(_arrows(observed, kept)), ticks=ticks)
+        arrows = tuple(_arrows(observed, kept))
+        return RunView(doings=tuple(kept), arrows=arrows, ticks=ticks, left_out=len(rows) - len(kept))
 
     def _rows(self, observed: Observed, numbers: set[int], *, is_failing: bool) -> Iterator[Doing]:
         shared = observed.shared()
-        witnesses = {(one.lane, one.site, one.what) for one in self.witnesses}
+        witnesses = {(one.lane, one.site, one.what) for one in self.deciding.witnesses}
         uses: dict[int, list[Use]] = defaultdict(list)
         for use in observed.uses:
             uses[use.step.number].append(use)
@@ -136,10 +143,11 @@ class _Telling:
             said = list(dict.fromkeys(_said(here)))
             said += ["FAILS"] if is_end else []
             first = next((use.touch.site for use in here if _is_of(use, witnesses)), None)
+            most = sorted(here, key=lambda use: (not use.touch.writes, not use.touch.is_plain))
             site = (
                 raised.site
                 if is_end and raised is not None
-                else first or next((use.touch.site for use in here if use.touch.site is not None), step.site)
+                else first or next((use.touch.site for use in most if use.touch.site is not None), step.site)
             )
             site = None if site is None else in_own_file(site)
             yield Doing(
@@ -156,14 +164,18 @@ class _Telling:
 
 
 def _is_of(use: Use, witnesses: set[tuple[str, Site | None, str]]) -> bool:
-    return (use.lane, use.touch.site, f"{use.touch.how} {use.touch.what}") in witnesses
+    return (use.lane, use.touch.site, _what(use)) in witnesses
+
+
+def _what(use: Use) -> str:
+    return f"{use.touch.how} {use.touch.what}"
 
 
 def _waited_at(failing: Seen, blocked: Sequence[Blocked]) -> frozenset[Hashable]:
     """Return the things that blocked tasks wait at."""
     waits = {(one.lane, one.waits_for) for one in blocked}
     uses = failing.observed.uses
-    return frozenset(use.touch.thing for use in uses if (use.lane, f"{use.touch.how} {use.touch.what}") in waits)
+    return frozenset(use.touch.thing for use in uses if (use.lane, _what(use)) in waits)
 
 
 def _said(uses: Sequence[Use]) -> Iterator[str]:
@@ -171,7 +183,7 @@ def _said(uses: Sequence[Use]) -> Iterator[str]:
     changed = {use.touch.thing for use in uses if use.touch.is_plain and use.touch.writes}
     for use in uses:
         if use.touch.writes or not use.touch.is_plain or use.touch.thing not in changed:
-            yield f"{use.touch.how} {use.touch.what}"
+            yield _what(use)
 
 
 def _fewer(rows: list[Doing]) -> list[Doing]:
@@ -180,8 +192,24 @@ def _fewer(rows: list[Doing]) -> list[Doing]:
     if too_many <= 0:
         return rows
     plain = [row.step for row in rows if not (row.is_witness or row.is_held)]
-    dropped = set(plain[:too_many])
-    return [row for row in rows if row.step not in dropped]
+    marked = [row.step for row in rows if row.is_witness and not row.is_held]
+    dropped = set([*plain, *marked][:too_many])
+    return [row for row in rows if row.step not in dropped or row is rows[-1]]
+
+
+def _without_repeats(rows: list[Doing]) -> list[Doing]:
+    """Leave out what is between the first and the last of several steps of one task that are all the same."""
+    kept: list[Doing] = []
+    for row, following in pairwise([*rows, None]):
+        assert row is not None
+        is_between = bool(kept) and _is_like(kept[-1], row) and following is not None and _is_like(row, following)
+        if not is_between or row.is_held:
+            kept.append(row)
+    return kept
+
+
+def _is_like(one: Doing, other: Doing) -> bool:
+    return (one.lane, one.what, one.site) == (other.lane, other.what, other.site)
 
 
 def _arrows(observed: Observed, rows: Sequence[Doing]) -> Iterator[Arrow]:
@@ -198,60 +226,6 @@ def _arrows(observed: Observed, rows: Sequence[Doing]) -> Iterator[Arrow]:
             yield Arrow(of=last.step.number, to=use.step.number, why=use.touch.what)
         if use.touch.writes:
             changed[use.touch.thing] = use
-
-
-def _blocked(failing: Seen, passing: Seen | None) -> Iterator[Blocked]:
-    """Yield who waits for ever, when the run ended so."""
-    stuck = next((leaf for leaf in leaves(failing.run.error or Exception()) if isinstance(leaf, Deadlock)), None)
-    if stuck is None:
-        return
-    labels = [said.partition(" at ")[0] for said in stuck.blocked]
-    observed = failing.observed
-    last_use = {use.lane: use for use in observed.uses}
-    last_step: dict[str, Step] = {step.lane.label: step for step in observed.steps if step.lane is not None}
-    every = [*observed.uses, *(passing.observed.uses if passing is not None else ())]
-    parents = {lane.label: lane.parent.label for lane in failing.run.lanes if lane.parent is not None}
-    for label in labels:
-        use, children = last_use.get(label), tuple(one for one in labels if parents.get(one) == label)
-        is_last = use is not None and label in last_step and use.step.number == last_step[label].number
-        if use is not None and is_last and use.touch.how.startswith(WAITS):
-            others = _partners(use, every)
-            waits = f"{use.touch.how} {use.touch.what}"
-            yield Blocked(
-                lane=label, site=use.touch.site, source=source_of(use.touch.site), waits_for=waits, until=others
-            )
-        else:
-            site = stands_at(failing, label, observed.until) or (last_step[label].site if label in last_step else None)
-            waits = "waits until its tasks have ended" if children else ""
-            yield Blocked(lane=label, site=site, source=source_of(site), waits_for=waits, until=children)
-
-
-def _partners(use: Use, every: Sequence[Use]) -> tuple[str, ...]:
-    """Return who could let a task go on: whoever has ever done the other half to this thing."""
-    halves = PARTNERS.get(use.touch.how, ())
-    if use.touch.how == "has to wait for":
-        return _holders(use, every)
-    found = [
-        other.lane
-        for other in every
-        if other.touch.what == use.touch.what and other.touch.how in halves and other.lane != use.lane
-    ]
-    return tuple(dict.fromkeys(found))
-
-
-def _holders(use: Use, every: Sequence[Use]) -> tuple[str, ...]:
-    """Return who has taken a thing in this run and not let go of it."""
-    holders: dict[str, None] = {}
-    for other in every:
-        if other.touch.what != use.touch.what:
-            continue
-        if other.order > use.order and other.step.number > use.step.number:
-            break
-        if other.touch.how == "takes":
-            holders[other.lane] = None
-        elif other.touch.how == "lets go of":
-            holders.pop(other.lane, None)
-    return tuple(lane for lane in holders if lane != use.lane)
 
 
 def _parting(form: Form, failing: Seen, other: Form, passing: Seen) -> Parting:
@@ -272,8 +246,9 @@ def _goes_on(observed: Observed, at: int) -> str:
     if step.lane is None:
         return "time passes"
     if not step.lane.is_program:
-        return "the program has ended"
-    where = "begins" if step.site is None else f"goes on from {step.site}: {source_of(step.site)}"
+        return "a task of trio's own runs"
+    site = None if step.site is None else in_own_file(step.site)
+    where = "begins" if site is None or not step.lane_step else f"goes on from {site}: {source_of(site)}"
     return f"`{step.lane.label}` {where}"
 
 
@@ -281,6 +256,9 @@ def _difference(form: Form, other: Form) -> str:
     missing = [event for event in form.events if event not in other.events]
     added = [event for event in other.events if event not in form.events]
     said = [f"without: {event}" for event in missing] + [f"with: {event}" for event in added]
+    if len(said) > _FEW:
+        counts = [(f"with {len(added)} other", added), (f"without {len(missing)}", missing)]
+        said = [f"{count} event{'s' * (len(events) > 1)}" for count, events in counts if events]
     if form.base is not other.base:
         said.append(f"in the other order: {ORDERS[other.base]}")
     return "; ".join(said)

@@ -51,6 +51,9 @@ class Touch:
     key: Hashable = field(eq=False, default=None)
     """Which thing it is within this run, where a label alone does not tell."""
 
+    reaches: tuple[str, ...] = field(eq=False, default=())
+    """The tasks within, where it is a scope that is cancelled."""
+
     @property
     def thing(self) -> Hashable:
         """Which thing it is within its run."""

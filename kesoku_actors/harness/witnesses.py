@@ -1,32 +1,32 @@
-"""The two events of a failing run that decide, out of all that it did. Pure.
+"""The two events of a failing run that decide, out of all that it did, and in a sentence how. Pure.
 
-Looked for in this order: two tasks that wait for what only the other can give; a wait that time ends just before what
-it waits for; two uses of one thing that come the other way round in the run that passes; a task that is cancelled in
-the middle; a task that is held while another uses what it uses; and at last, something that only one of the runs does.
+Looked for in this order: tasks that wait for each other in a circle; a channel that is used when another has closed it;
+where time passes, two tasks that look at a thing before either changes it, or a wait that ends just before what it
+waits for; two uses of one thing that come the other way round in the run that passes; a task that is cancelled in the
+middle; a task that is held while another uses what it uses; and at last, something that only one of the runs does.
+Where the one task stands in the middle of something while the other does its part, that line is told too: it is the
+gap that the other gets into.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from typing import Final
 
 from attrs import define, evolve, field
 
+from kesoku_actors.harness.blocked import PARTNERS, circle_of, stands_at
 from kesoku_actors.harness.cause import Pair, Use, deciding_pair, source_of
 from kesoku_actors.harness.counterexample import Blocked, Witness
+from kesoku_actors.harness.failures import leaves
 from kesoku_actors.harness.hold import Form, Hold, Tick
 from kesoku_actors.harness.observe import Seen
 from kesoku_actors.harness.sites import Site, in_own_file
+from kesoku_actors.harness.touches import CLOSED
 
-WAITS: Final = ("has to wait", "waits for")
-PARTNERS: Final = {
-    "has to wait to send to": ("receives from",),
-    "has to wait to receive from": ("sends to", "closes"),
-    "has to wait for": ("takes", "lets go of"),
-    "waits for": ("sets", "notifies"),
-}
-"""What others do to a thing that a task waits at, and that could let it go on."""
+_CLOSED: Final = ("ClosedResourceError", "BrokenResourceError")
+_OF_NURSERY: Final = "open_nursery("
 
 
 @define(kw_only=True)
@@ -35,6 +35,9 @@ class Deciding:
 
     witnesses: tuple[Witness, ...] = ()
     words: str = ""
+    summary: str = ""
+    """What goes wrong, for somebody who reads nothing else."""
+    gap: Witness | None = None
 
 
 @define(eq=False)
@@ -58,21 +61,103 @@ class Looking:
 
     def deciding(self) -> Deciding:
         """Return the two events; none when nothing decides alone."""
-        rules = (self._circle, self._cut_short, self._flipped, self._cancelled, self._held, self._only_one)
+        rules = (
+            self._circle,
+            self._refused,
+            self._acted_late,
+            self._cut_short,
+            self._flipped,
+            self._cancelled,
+            self._held,
+            self._only_one,
+        )
         return next((found for rule in rules if (found := rule()) is not None), Deciding())
 
     def _circle(self) -> Deciding | None:
-        waiting = {one.lane: one for one in self.blocked if one.waits_for.startswith(WAITS)}
-        for one in waiting.values():
-            for other in one.until:
-                if other in waiting and one.lane in waiting[other].until:
-                    both = tuple(self._blocked_witness(each) for each in (one, waiting[other]))
-                    return Deciding(witnesses=both, words="Each waits for what only the other can give.")
-        return None
+        circle = circle_of(self.blocked)
+        if len(circle) < 2:
+            return None
+        both = tuple(map(self._blocked_witness, circle[:2]))
+        if len(circle) == 2:
+            words = "Each waits for what only the other can give."
+        else:
+            way = ", ".join(f"`{one.lane}` for `{other.lane}`" for one, other in pairwise([*circle[1:4], circle[0]]))
+            dots = "" if len(circle) <= 4 else f" ({len(circle) - 4} more between)"
+            words = f"A waits for B, {way}{dots}: a circle of {len(circle)}."
+        summary = f"{_tasks(both)} wait for each other" if len(circle) == 2 else f"{len(circle)} tasks wait in a circle"
+        did = "; ".join(f"`{one.lane}` {one.what} at {_line(one.site)}" for one in both)
+        return Deciding(witnesses=both, words=words, summary=f"{summary}, for ever: {did}.")
 
     def _blocked_witness(self, one: Blocked) -> Witness:
         steps = {step.lane.label: step.number for step in self.failing.observed.steps if step.lane is not None}
         return Witness(lane=one.lane, what=one.waits_for, site=one.site, source=one.source, step=steps[one.lane])
+
+    def _refused(self) -> Deciding | None:
+        """A channel that another task has closed."""
+        error, raised = self.failing.run.error, self.failing.raised
+        if error is None or raised is None or not any(type(leaf).__name__ in _CLOSED for leaf in leaves(error)):
+            return None
+        uses = self.failing.observed.uses
+        mine = [use for use in uses if use.lane == raised.lane and use.order <= uses[-1].order]
+        last = next((use for use in reversed(mine) if _is_of_channel(use)), None)
+        closed = next(
+            (
+                use
+                for use in reversed(uses)
+                if last is not None
+                and use.touch.thing == last.touch.thing
+                and use.touch.how == "closes"
+                and use.lane != raised.lane
+            ),
+            None,
+        )
+        if last is None or closed is None:
+            return None
+        site = raised.site if in_own_file(raised.site) == raised.site else in_own_file(raised.site)
+        late = _at(raised.lane, f"uses {last.touch.what} all the same", site, raised.step)
+        first = _witness(closed, closed.step.number)
+        summary = (
+            f"`{first.lane}` {first.what} at {_line(first.site)}; `{late.lane}` still uses it, at {_line(late.site)}."
+        )
+        words = "A closes what B has not done with; where B comes before A, the run passes."
+        gap = self._gap(first, late)
+        return Deciding(witnesses=(first, late), words=words, summary=summary, gap=gap)
+
+    def _acted_late(self) -> Deciding | None:
+        """Two tasks that look at one thing before either changes it, where time brings them together."""
+        if not any(isinstance(event, Tick) for event in self.form.events):
+            return None
+        looked: dict[Hashable, list[Use]] = {}
+        for use in self.failing.observed.uses:
+            if not use.touch.is_plain or use.lane == "time":
+                continue
+            before = looked.setdefault(use.touch.thing, [])
+            if not use.touch.writes:
+                before.append(use)
+                continue
+            both = {one.lane: one for one in before}
+            if use.lane in both and len(both) > 1:
+                other = next(one for lane, one in both.items() if lane != use.lane)
+                if self._changes_too(other) and both[use.lane].order < other.order:
+                    return self._stale(other, use)
+            before.clear()
+        return None
+
+    def _changes_too(self, use: Use) -> bool:
+        """Whether a task changes later what it looks at here."""
+        return any(
+            one.lane == use.lane and one.touch.thing == use.touch.thing and one.touch.writes and one.order > use.order
+            for one in self.failing.observed.uses
+        )
+
+    def _stale(self, look: Use, change: Use) -> Deciding:
+        first, second = _witness(look, look.step.number), _witness(change, change.step.number)
+        summary = (
+            f"`{second.lane}` and `{first.lane}` both look at {look.touch.what} before either changes it, "
+            f"at {_line(first.site)} and {_line(second.site)}."
+        )
+        words = "Here A comes before B; where A comes after B, it sees what B has done."
+        return Deciding(witnesses=(first, second), words=words, summary=summary, gap=self._gap(first, second))
 
     def _cut_short(self) -> Deciding | None:
         """A wait that time ended, if the schedule lets time pass while work is runnable."""
@@ -88,14 +173,24 @@ class Looking:
                 if other is not None:
                     what = f"{use.touch.how} {use.touch.what}, and its time is over"
                     first = evolve(_witness(use, tick.number), what=what)
-                    words = "Here time ends the wait of A just before B; where B comes first, the run passes."
-                    return Deciding(witnesses=(first, _witness(other, other.step.number)), words=words)
+                    return self._too_late(first, _witness(other, other.step.number), is_half=True)
             if (rest := self._elsewhere(woken)) is not None:
                 label = min(woken)
-                site = self._stands_at(label, tick.number)
+                site = stands_at(self.failing, label, tick.number)
                 first = _at(label, "has waited, and its time is over, while work is runnable", site, tick.number)
-                return Deciding(witnesses=(first, rest), words="Here time passes for A before others have done theirs.")
+                return self._too_late(first, rest, is_half=False)
         return None
+
+    def _too_late(self, first: Witness, other: Witness, *, is_half: bool) -> Deciding:
+        if is_half:
+            words = "Here time ends the wait of A just before B; where B comes first, the run passes."
+        else:
+            words = "Here time passes for A before others have done theirs."
+        summary = (
+            f"The time of `{first.lane}` at {_line(first.site)} is over before "
+            f"`{other.lane}` {other.what} at {_line(other.site)}."
+        )
+        return Deciding(witnesses=(first, other), words=words, summary=summary, gap=self._gap(first, other))
 
     def _other_half(self, use: Use, after: int) -> Use | None:
         halves = PARTNERS.get(use.touch.how, ())
@@ -118,8 +213,15 @@ class Looking:
     def _flipped(self) -> Deciding | None:
         if self.pair is None or self.pair.rank > 0:
             return None
-        both = tuple(map(self._known, self.pair.uses))
-        return Deciding(witnesses=both, words="Here A comes before B; where B comes before A, the run passes.")
+        first, second = map(self._known, self.pair.uses)
+        gap = self._gap(first, second)
+        words = "Here A comes before B; where B comes before A, the run passes."
+        meanwhile = "" if gap is None else f" In between, `{gap.lane}` stands at {_line(gap.site)}."
+        summary = (
+            f"`{first.lane}` {first.what} at {_line(first.site)} before "
+            f"`{second.lane}` {second.what} at {_line(second.site)}; the other way round, the run passes.{meanwhile}"
+        )
+        return Deciding(witnesses=(first, second), words=words, summary=summary, gap=gap)
 
     def _cancelled(self) -> Deciding | None:
         """A task that is cancelled, and who cancels it."""
@@ -127,22 +229,25 @@ class Looking:
             if use.touch.how != "cancels" or use.lane == "time":
                 continue
             for label in self._victims(use):
-                site = self._stands_at(label, use.step.number)
-                if site is not None:
-                    victim = _at(label, "is cancelled here, in the middle", site, use.step.number)
-                    words = "Here B comes while A is in the middle; where it comes elsewhere, the run passes."
-                    return Deciding(witnesses=(victim, _witness(use, use.step.number)), words=words)
+                site = stands_at(self.failing, label, use.step.number)
+                if site is None or _OF_NURSERY in source_of(site):
+                    continue
+                victim = _at(label, "is cancelled here, in the middle", site, use.step.number)
+                other = _witness(use, use.step.number)
+                words = "Here B comes while A is in the middle; where it comes elsewhere, the run passes."
+                summary = (
+                    f"`{other.lane}` cancels `{label}` at {_line(other.site)} while it stands at {_line(site)}, "
+                    "and it goes no further."
+                )
+                return Deciding(witnesses=(victim, other), words=words, summary=summary)
         return None
 
-    def _victims(self, use: Use) -> Iterator[str]:
-        """Yield the tasks that a cancellation wakes, then those that were about to go on."""
-        for step, following in pairwise(self.failing.observed.steps):
-            if step is use.step:
-                before = {lane.label for lane in step.ready}
-                after = [lane.label for lane in following.ready if lane.label != use.lane and lane.is_program]
-                missing = {one.lane for one in self.pair.uses} if self.pair is not None else set()
-                yield from (label for label in after if label not in before)
-                yield from (label for label in after if label in missing)
+    def _victims(self, use: Use) -> list[str]:
+        """Return the tasks that a cancellation reaches, first those that use what the failing line uses."""
+        users = self.failing.observed.users(self.focus)
+        if self.pair is not None:
+            users |= {one.lane for one in self.pair.uses}
+        return sorted((label for label in use.touch.reaches if label != use.lane), key=lambda label: label not in users)
 
     def _held(self) -> Deciding | None:
         """A task that is held, and who uses meanwhile what it uses."""
@@ -161,10 +266,16 @@ class Looking:
             ]
             other = next((use for use in between if use.touch.writes), None)
             if other is not None:
-                site = self._stands_at(event.who, begins)
-                first = _at(event.who, "is held here, in the middle", site, begins)
+                site = stands_at(self.failing, event.who, begins)
+                stands = "is held here, in the middle" if event.at else "has not begun yet"
+                first = _at(event.who, stands, site, begins)
+                second = _witness(other, other.step.number)
                 words = "Here B comes while A is in the middle; where A goes on first, the run passes."
-                return Deciding(witnesses=(first, _witness(other, other.step.number)), words=words)
+                summary = (
+                    f"While `{first.lane}` stands at {_line(site)}, "
+                    f"`{second.lane}` {second.what} at {_line(second.site)}."
+                )
+                return Deciding(witnesses=(first, second), words=words, summary=summary)
         return None
 
     def _only_one(self) -> Deciding | None:
@@ -172,28 +283,74 @@ class Looking:
         if self.pair is None or self.passing is None:
             return None
         here, there = self.failing.observed.by_name, self.passing.observed.by_name
-        words = ""
-        for letter, use in zip("AB", self.pair.uses, strict=True):
+        both = first, second = tuple(map(self._known, self.pair.uses))
+        words = summary = ""
+        for letter, use, one, other in zip("AB", self.pair.uses, both, (second, first), strict=True):
             if use.name not in there:
                 words = f"In the run that passes, {letter} does not happen."
+                summary = f"`{one.lane}` {one.what} at {_line(one.site)}; in the run that passes it does not."
             elif use.name not in here:
-                words = f"In the run that passes, {letter} happens too."
-        return Deciding(witnesses=tuple(map(self._known, self.pair.uses)), words=words)
+                comes = "before" if _comes_first(there, self.pair, use) else "after"
+                words = f"In the run that passes, {letter} happens too, {comes} {'B' if letter == 'A' else 'A'}."
+                summary = (
+                    f"`{other.lane}` {other.what} at {_line(other.site)}, and `{one.lane}` never "
+                    f"comes to {_line(one.site)} ({one.what}); in the run that passes it does, {comes} that."
+                )
+        return Deciding(witnesses=both, words=words, summary=summary, gap=self._gap(first, second))
 
     def _known(self, use: Use) -> Witness:
         found = self.failing.observed.by_name.get(use.name)
         return _witness(use, 0 if found is None else found.step.number)
 
-    def _stands_at(self, label: str, after: int) -> Site | None:
-        """Return where a task stands after a step: where it goes on from next."""
-        return stands_at(self.failing, label, after)
+    def _gap(self, first: Witness, second: Witness) -> Witness | None:
+        """Return where the one of two tasks stands while the other does its part; none when that says nothing new."""
+        held = {event.who for event in self.form.events if isinstance(event, Hold)}
+        later, earlier = (first, second) if 0 < second.step < first.step or not first.step else (second, first)
+        if earlier.lane in held and later.lane not in held and later.step:
+            later, earlier = earlier, later
+        if later.lane == earlier.lane or not earlier.step:
+            return None
+        before = [step for step in self.failing.observed.steps if step.number < earlier.step]
+        if not any(step.lane is not None and step.lane.label == later.lane for step in before):
+            return None
+        site = _in_function_of(later.site, stands_at(self.failing, later.lane, earlier.step))
+        if site is None or site in (first.site, second.site):
+            return None
+        return _at(later.lane, "stands here meanwhile", site, earlier.step)
 
 
-def stands_at(seen: Seen, label: str, after: int) -> Site | None:
-    """Return where a task stands after a step: where it goes on from, be it only to clean up."""
-    later = (step for step in seen.run.trace if step.number > after and step.lane is not None)
-    site = next((step.site for step in later if step.lane is not None and step.lane.label == label), None)
-    return None if site is None else in_own_file(site)
+def _comes_first(there: dict[tuple[str, str, str, int], Use], pair: Pair, use: Use) -> bool:
+    other = next(one for one in pair.uses if one is not use)
+    found = there.get(other.name)
+    return found is None or there[use.name].order < found.order
+
+
+def _in_function_of(wanted: Site | None, site: Site | None) -> Site | None:
+    """Return the line that a call goes through in the function that is spoken of; else the line itself."""
+    through = site
+    while (
+        through is not None
+        and wanted is not None
+        and (through.file, through.function)
+        != (
+            wanted.file,
+            wanted.function,
+        )
+    ):
+        through = through.caller
+    return through or site
+
+
+def _is_of_channel(use: Use) -> bool:
+    return use.touch.what.startswith("channel") and use.touch.how in (CLOSED, *PARTNERS)
+
+
+def _tasks(both: Sequence[Witness]) -> str:
+    return " and ".join(f"`{one.lane}`" for one in both)
+
+
+def _line(site: Site | None) -> str:
+    return "its first line" if site is None else str(site).partition(" in ")[0]
 
 
 def _at(lane: str, what: str, site: Site | None, step: int) -> Witness:

@@ -16,7 +16,7 @@ from kesoku_actors.harness.control.footprints import footprints
 from kesoku_actors.harness.counterexample import Counterexample, Grade
 from kesoku_actors.harness.replay import Replay
 from kesoku_actors.harness.report import data_of, mermaid, page, schema, text
-from kesoku_actors.harness.report.text import COLOURED
+from kesoku_actors.harness.report.ink import COLOURED
 from kesoku_actors.harness.strategies import Random
 from kesoku_actors.harness.strategy import RunInfo
 from kesoku_actors.harness.verdict import Verdict
@@ -38,13 +38,14 @@ def counterexample(name: str) -> Counterexample:
 
 def test_a_race_names_both_tasks_their_lines_and_the_thing() -> None:
     said = text(counterexample("lost_update"))
-    first = said.partition("How to make it fail")[0]
+    first = " ".join(said.partition("How to make it fail")[0].split())
     assert "raised in task `main` at programs.py:" in first
     assert re.search(r"A\. task `main/(add|later)` reads `total` at programs.py:\d+ in add", first)
     assert re.search(r"B\. task `main/(add|later)` changes `total` at programs.py:\d+ in add", first)
     assert "seen = total[0]" in first
     assert "total[0] = seen + 1" in first
     assert "where B comes before A, the run passes" in first
+    assert re.search(r"In short: `main/(add|later)` reads `total` at programs.py:\d+ before", first)
     assert "bystander" in said
     assert "hand_on" not in said.partition("The nearest run that passes")[0]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import blake2b
@@ -20,7 +20,7 @@ from types import FrameType
 from typing import Any, Final, Protocol
 
 import trio
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 from trio._channel import MemoryChannelState
 from trio._sync import _LockImpl
 
@@ -38,6 +38,7 @@ class Watched(Protocol):
     """The run under control, as far as footprints need it."""
 
     touched: list[Any]
+    lanes: list[Lane]
     steps: int
     last: Lane | None
 
@@ -203,9 +204,22 @@ def _noting_how(
             watch.touch(thing, kind, CLOSED, False)
             raise
         watch.touch(thing, kind, how, writes)
+        if watch.run is not None and kind == "cancel scope":
+            watch.run.touched[-1] = evolve(watch.run.touched[-1], reaches=tuple(_within(thing, watch.run.lanes)))
         return result
 
     return method
+
+
+def _within(scope: trio.CancelScope, lanes: Sequence[Lane]) -> Iterator[str]:
+    """Yield the tasks that run within a scope, or in a nursery within it."""
+    wanted = scope._cancel_status
+    for lane in lanes:
+        status = None if lane.ended or wanted is None else lane.task._cancel_status
+        while status is not None and status is not wanted:
+            status = status._parent
+        if status is not None:
+            yield lane.label
 
 
 def _maker(frame: FrameType | None) -> FrameType | None:

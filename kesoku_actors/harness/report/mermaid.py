@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kesoku_actors.harness.counterexample import Counterexample, RunView
-from kesoku_actors.harness.report.text import printable
+from kesoku_actors.harness.report.ink import printable
 
 _SPECIAL: Final = re.compile(r"[^\w .,:`()\[\]/='+*!?-]")
 

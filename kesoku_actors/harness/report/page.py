@@ -14,7 +14,8 @@ from typing import Final
 from attrs import define, field
 
 from kesoku_actors.harness.counterexample import MEANING, ORDERS, Counterexample, Doing, RunView
-from kesoku_actors.harness.report.text import printable, tree
+from kesoku_actors.harness.report.ink import printable
+from kesoku_actors.harness.report.picture import tree
 
 _COLUMN: Final = 210
 _ROW: Final = 46
@@ -42,6 +43,8 @@ def _page(found: Counterexample) -> Iterator[str]:
     if story.raised_at is not None:
         at = f"task <code>{_text(story.raised_by)}</code> at {_text(str(story.raised_at))}"
         yield f'<div class="dim">raised in {at}: <code>{_text(story.raised_source)}</code></div>'
+    if story.summary:
+        yield f"<p><b>In short:</b> {_text(story.summary)}</p>"
     yield from _witnesses(found)
     yield from _instructions(found)
     yield "<h2>What happened</h2>"
@@ -70,7 +73,11 @@ def _witnesses(found: Counterexample) -> Iterator[str]:
         where = f"{one.site}, step {one.step}" if one.step else f"{one.site}, not in this run"
         yield f'<div class="witness"><b>{letter}</b> task <code>{_text(one.lane)}</code> {_text(one.what)}'
         yield f'<div class="dim">{_text(where)}</div><pre>{_text(one.source)}</pre></div>'
-    yield f"</div><p>{_text(found.story.decides)}</p>"
+    yield "</div>"
+    if (gap := found.story.gap) is not None:
+        yield f"<p>Meanwhile task <code>{_text(gap.lane)}</code> stands at {_text(str(gap.site))}: "
+        yield f"<code>{_text(gap.source)}</code></p>"
+    yield f"<p>{_text(found.story.decides)}</p>"
 
 
 def _instructions(found: Counterexample) -> Iterator[str]:

@@ -1,38 +1,23 @@
-"""A counterexample as text. Pure.
+"""A counterexample as text of 80 columns. Pure.
 
-Always in the same order: what failed and the two events that decide; what to hold; the tasks and what they did; who is
-blocked on what; the nearest run that passes; which scheduler can do it; how to see it again. Colour is added only for a
-terminal, and says nothing that the words do not.
+Always in the same order: what failed, in a sentence, and the two events that decide; what to hold; the tasks and what
+they did; who is blocked on what; the nearest run that passes; which scheduler can do it; how to see it again. Colour is
+added only for a terminal, and says nothing that the words do not.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+from typing import Final
 
-from attrs import evolve, fields, frozen, has
+from kesoku_actors.harness.counterexample import MEANING, ORDERS, Blocked, Counterexample, Parting, Story, Witness
+from kesoku_actors.harness.report.ink import PLAIN, WIDTH, Ink, cleaned, printable
+from kesoku_actors.harness.report.picture import LEGEND, Picture, cut, place, places, tree, without_places
+from kesoku_actors.harness.sites import Site
 
-from kesoku_actors.harness.counterexample import MEANING, ORDERS, Counterexample, Doing, LaneView, RunView, Story
-
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-_WIDEST: Final = 300
-
-
-@frozen
-class Ink:
-    """How to colour; the codes are empty in plain text."""
-
-    red: str = ""
-    green: str = ""
-    yellow: str = ""
-    dim: str = ""
-    bold: str = ""
-    off: str = ""
-
-
-PLAIN: Final = Ink()
-COLOURED: Final = Ink("\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[2m", "\x1b[1m", "\x1b[0m")
+_MOST_BLOCKED: Final = 8
+_MOST_PARTNERS: Final = 4
 
 
 def text(found: Counterexample, ink: Ink = PLAIN) -> str:
@@ -40,40 +25,31 @@ def text(found: Counterexample, ink: Ink = PLAIN) -> str:
     return "\n".join(_lines(cleaned(found), ink))
 
 
-def cleaned(value: Any) -> Any:
-    """Return a value of ours without what a terminal would obey in any of its texts."""
-    if isinstance(value, str) and type(value) is str:
-        return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", value)
-    if isinstance(value, tuple):
-        return tuple(map(cleaned, value))
-    if not has(type(value)):
-        return value
-    return evolve(value, **{one.name: cleaned(getattr(value, one.name)) for one in fields(type(value))})
-
-
-def printable(said: str) -> str:
-    """Return a program's own text without what a terminal would obey, and not too long."""
-    shown = str(cleaned(said))
-    return shown if len(shown) <= _WIDEST else f"{shown[:_WIDEST]} ..."
-
-
 def _lines(found: Counterexample, ink: Ink) -> Iterator[str]:
     story = found.story
-    yield f"{ink.red}{ink.bold}FAILS{ink.off} {found.program}: {printable(found.failure)}"
-    yield from _failed(story, ink)
+    first, *more = _wrapped(f"FAILS {found.program}: {printable(found.failure)}", indent="  ")
+    yield f"{ink.red}{ink.bold}FAILS{ink.off}{first[len('FAILS') :]}"
+    yield from more
+    yield from _failed(found)
+    if story.summary:
+        yield from _wrapped(f"In short: {without_places(story.summary)}", indent="  ", first="  ")
+    yield from _deciding(story, ink)
     if found.inputs:
         yield ""
         yield f"{ink.bold}With these inputs{ink.off}"
-        yield from (f"  {name} = {printable(repr(value))}" for name, value in found.inputs.items())
+        for name, value in found.inputs.items():
+            yield from _wrapped(f"{name} = {printable(repr(value))}", indent="    ", first="  ")
     yield ""
-    yield f"{ink.bold}How to make it fail{ink.off} (order: {ORDERS[found.form.base]})"
-    yield from (f"  {number}. {event}" for number, event in enumerate(found.form.events, 1))
+    yield f"{ink.bold}How to make it fail{ink.off}"
+    yield from _wrapped(f"order: {ORDERS[found.form.base]}", indent="    ", first="  ")
+    for number, event in enumerate(found.form.events, 1):
+        yield from _wrapped(f"{number}. {event}", indent="     ", first="  ")
     if not found.form.events:
         yield "  Nothing has to be held: the plain order fails."
     yield ""
-    yield f"{ink.bold}What happened{ink.off}"
+    yield f"{ink.bold}What happened{ink.off}  {ink.dim}{LEGEND}{ink.off}"
     yield from tree(story, ink)
-    yield from _run(story.failing, ink)
+    yield from Picture(story, story.failing, ink).lines()
     if story.blocked:
         yield ""
         yield f"{ink.bold}Who is blocked on what{ink.off}"
@@ -81,88 +57,116 @@ def _lines(found: Counterexample, ink: Ink) -> Iterator[str]:
     yield ""
     yield f"{ink.bold}The nearest run that passes{ink.off}"
     yield from _passing(story, ink)
+    if made := list(places(_all_said(story))):
+        yield ""
+        yield f"{ink.bold}Where things are made{ink.off}"
+        yield from (f"  {one}" for one in made)
     yield ""
-    yield f"{ink.bold}Who can do this{ink.off}: {found.grade} ({MEANING[found.grade]})"
-    yield f"  Failing runs: {'; '.join(map(str, found.rates))}. Found by {found.found_by}, after {found.found_after:,}."
+    yield f"{ink.bold}Who can do this{ink.off}: {found.grade}"
+    yield from _wrapped(MEANING[found.grade], indent="  ", first="  ")
+    rates = "; ".join(map(str, found.rates))
+    yield from _wrapped(f"Runs that fail, by scheduler: {rates}.", indent="    ", first="  ")
+    yield f"  Found by {found.found_by}, after {found.found_after:,} schedules."
     if not found.is_confirmed:
-        yield "  It was seen again in this process only: a fresh one does not find this program or its inputs by name."
+        yield from _wrapped(
+            "It was seen again in this process only: a fresh one does not find this program or its inputs by name.",
+            indent="  ",
+            first="  ",
+        )
     yield ""
     yield f"{ink.bold}See it again{ink.off}: --replay {found.token}"
 
 
-def _failed(story: Story, ink: Ink) -> Iterator[str]:
-    if story.message and (story.raised_by or not story.blocked):
-        yield from (f"  {printable(line)}" for line in story.message.splitlines())
+def _wrapped(said: str, *, indent: str, first: str = "") -> list[str]:
+    lines = wrap(
+        said, WIDTH, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+    )
+    return lines or [first.rstrip()]
+
+
+def _source(source: str, indent: int) -> str:
+    return f"{' ' * indent}{cut(printable(source), WIDTH - indent)}"
+
+
+def _failed(found: Counterexample) -> Iterator[str]:
+    story = found.story
+    if story.message and story.message not in found.failure and (story.raised_by or not story.blocked):
+        for line in story.message.splitlines():
+            yield from _wrapped(printable(line), indent="    ", first="  ")
     if story.raised_by:
-        yield f"  raised in task `{story.raised_by}` at {story.raised_at}: {printable(story.raised_source)}"
+        yield from _wrapped(f"raised in task `{story.raised_by}` at {story.raised_at}", indent="    ", first="  ")
+        yield _source(story.raised_source, 5)
     if story.blocked:
         yield f"  nothing can run any more: {len(story.blocked)} tasks wait for ever"
+
+
+def _deciding(story: Story, ink: Ink) -> Iterator[str]:
     if not story.witnesses:
         yield "  No two events were found whose order alone decides."
         return
+    yield ""
     yield f"{ink.bold}The two events that decide{ink.off}"
     for number, one in zip("AB", story.witnesses, strict=True):
-        come = f"step {one.step}" if one.step else "does not come to it in this run"
-        yield f"  {ink.yellow}{number}{ink.off}. task `{one.lane}` {one.what} at {one.site} ({come})"
-        yield f"       {printable(one.source)}"
+        yield from _witness(f"{ink.yellow}{number}{ink.off}", number, one)
+    if story.gap is not None:
+        yield from _gap(story.gap)
     if story.decides:
-        yield f"  {story.decides}"
+        yield from _wrapped(story.decides, indent="  ", first="  ")
 
 
-def tree(story: Story, ink: Ink = PLAIN) -> Iterator[str]:
-    """Yield the tasks as they started each other; bystanders are counted."""
-    shown = {lane.label for lane in story.lanes if lane.is_shown}
-    kept = _with_ancestors(story.lanes, shown)
-    for lane in story.lanes:
-        if lane.label in kept:
-            depth = lane.label.count("/")
-            mark = "" if lane.label in shown else f" {ink.dim}(starts others){ink.off}"
-            yield f"  {'  ' * depth}task `{lane.label}`{mark}"
-    others = len(story.lanes) - len(kept)
-    if others:
-        yield f"  {ink.dim}and {others} bystander{'s' * (others > 1)}{ink.off}"
+def _witness(letter: str, plain: str, one: Witness) -> Iterator[str]:
+    comes = f"step {one.step}" if one.step else "it is not reached in this run"
+    said = f"{plain}. task `{one.lane}` {without_places(one.what)} at {one.site} ({comes})"
+    first, *more = _wrapped(said, indent="     ", first="  ")
+    yield first.replace(f"  {plain}.", f"  {letter}.", 1)
+    yield from more
+    yield _source(one.source, 7)
+    yield from _callers(one.site)
 
 
-def _with_ancestors(lanes: tuple[LaneView, ...], shown: set[str]) -> set[str]:
-    parents = {lane.label: lane.parent for lane in lanes}
-    kept = set(shown)
-    for label in shown:
-        above = parents.get(label)
-        while above is not None:
-            kept.add(above)
-            above = parents.get(above)
-    return kept
+def _gap(one: Witness) -> Iterator[str]:
+    yield from _wrapped(f"Meanwhile task `{one.lane}` stands at {one.site}", indent="     ", first="  ")
+    yield _source(one.source, 7)
+    yield from _callers(one.site)
 
 
-def _run(run: RunView, ink: Ink) -> Iterator[str]:
-    """Yield a line for each step that matters, in order, with the passing of time between."""
-    width = max((len(row.lane) for row in run.doings), default=0)
-    ticks = [number for number, _ in run.ticks]
-    for row in run.doings:
-        while ticks and ticks[0] < row.step:
-            yield f"  {ticks.pop(0):>5}  {ink.yellow}{'':<{width}}  time passes, though work is runnable{ink.off}"
-        yield _row(row, width, ink)
-    for number in ticks:
-        yield f"  {number:>5}  {ink.yellow}{'':<{width}}  time passes, though work is runnable{ink.off}"
-
-
-def _row(row: Doing, width: int, ink: Ink) -> str:
-    mark = " <- was held until here" if row.is_held else ""
-    shade = ink.red if "FAILS" in row.what else ink.yellow if row.is_witness else ""
-    where = f"  {row.site}: {printable(row.source)}" if row.site is not None else ""
-    return f"  {row.step:>5}  {shade}{row.lane:<{width}}  {row.what}{ink.off}{mark}{ink.dim}{where}{ink.off}"
+def _callers(site: Site | None) -> Iterator[str]:
+    """Yield from where the function is called that a line is in."""
+    if site is not None and site.caller is not None:
+        yield f"       called at {site.caller}"
 
 
 def _blocked(story: Story) -> Iterator[str]:
-    for one in story.blocked:
-        waits = one.waits_for or "waits"
-        until = f"; could be let go by {', '.join(f'`{other}`' for other in one.until)}" if one.until else ""
-        if one.waits_for.startswith("waits until its tasks"):
-            until = f": {', '.join(f'`{other}`' for other in one.until)}"
-        elif one.waits_for and not one.until:
-            until = "; nobody ever does the other half"
-        yield f"  `{one.lane}` {waits}{until}"
-        yield f"       at {one.site}: {printable(one.source)}"
+    for one in story.blocked[:_MOST_BLOCKED]:
+        said = without_places(f"`{one.lane}` {one.waits_for or 'waits'}{_until(one)}")
+        yield from _wrapped(said, indent="    ", first="  ")
+        yield _source(f"{place(one.site)}  {one.source}" if one.site is not None else one.source, 7)
+        yield from _callers(one.site)
+    if len(story.blocked) > _MOST_BLOCKED:
+        yield f"  and {len(story.blocked) - _MOST_BLOCKED} more"
+
+
+def _until(one: Blocked) -> str:
+    if one.waits_for.startswith("waits until its tasks"):
+        return f": {_names(one.until)}"
+    if not one.waits_for:
+        return ""
+    if not one.until:
+        return "; nobody ever does the other half"
+    if one.is_held:
+        late = [lane for lane in one.until if lane in one.ended]
+        ended = f" ({_names(late)} has ended and never let go)" if late else ""
+        return f", which {_names(one.until)} has{ended}"
+    late = [lane for lane in one.until if lane in one.ended]
+    alive = [lane for lane in one.until if lane not in one.ended]
+    if not alive:
+        return f"; only {_names(late)} could let it go on, and has ended"
+    return f"; only {_names(alive)} could let it go on"
+
+
+def _names(lanes: Sequence[str]) -> str:
+    said = ", ".join(f"`{lane}`" for lane in lanes[:_MOST_PARTNERS])
+    return said if len(lanes) <= _MOST_PARTNERS else f"{said} and {len(lanes) - _MOST_PARTNERS} more"
 
 
 def _passing(story: Story, ink: Ink) -> Iterator[str]:
@@ -170,11 +174,21 @@ def _passing(story: Story, ink: Ink) -> Iterator[str]:
     if parting is None or passing is None:
         yield "  None was found: every schedule that was tried near this one fails."
         return
-    if parting.difference:
-        yield f"  {parting.difference}"
-    yield f"  They part at step {parting.step}."
-    yield f"    here:  {printable(parting.failing)}"
-    yield f"    there: {printable(parting.passing)}"
+    yield from _parting(parting)
     if passing.doings:
         yield f"  {ink.green}What happens there{ink.off}"
-    yield from _run(passing, ink)
+    yield from Picture(story, passing, ink).lines()
+
+
+def _parting(parting: Parting) -> Iterator[str]:
+    if parting.difference:
+        yield from _wrapped(parting.difference, indent="    ", first="  ")
+    yield f"  They part at step {parting.step}."
+    for where, said in (("here: ", parting.failing), ("there:", parting.passing)):
+        yield from _wrapped(f"{where} {printable(said)}", indent="           ", first="    ")
+
+
+def _all_said(story: Story) -> list[str]:
+    runs = [story.failing, *([story.passing] if story.passing is not None else ())]
+    said = [row.what for run in runs for row in run.doings]
+    return [one.what for one in story.witnesses] + said + [one.waits_for for one in story.blocked]
