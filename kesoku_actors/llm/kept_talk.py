@@ -29,7 +29,7 @@ from kesoku_actors.llm.media import MediaByRow
 from kesoku_actors.llm.port import Purpose, Request, StepContent
 from kesoku_actors.llm.repaired import RepairedBody
 from kesoku_actors.llm.talk import CallIds, IdRule, Made, Seam, Stretch, Taken, call_ids, steps_by_row
-from kesoku_actors.llm.written import Written, encode, encode_items
+from kesoku_actors.llm.written import Written, encode, encode_items, whole
 from kesoku_actors.protocol import Message, Role, ToolSchema, Type
 
 T = TypeVar("T")
@@ -132,20 +132,15 @@ def write(wire: Wire) -> Written:
     """Return a request as it is sent, and keep of it what its `Request.kept` asks for."""
     request, kept = wire.request, wire.request.kept
     if kept is None or request.purpose is not Purpose.ANSWER or len(request.history) < kept.shortest:
-        return _whole(wire)
+        return whole(wire.key, wire.whole())
     written = kept.of(wire).write(wire)
     if written is None:
-        return _whole(wire)
+        return whole(wire.key, wire.whole())
     if kept.compares:
-        whole = _whole(wire)
-        assert (written.content, written.repairs) == (whole.content, whole.repairs), "a kept talk differs"
-        assert encode(written.body) == whole.content, "a kept talk is not what is sent"
+        anew = whole(wire.key, wire.whole())
+        assert (written.content, written.repairs) == (anew.content, anew.repairs), "a kept talk differs"
+        assert encode(written.body) == anew.content, "a kept talk is not what is sent"
     return written
-
-
-def _whole(wire: Wire) -> Written:
-    sound = wire.whole()
-    return Written(body=sound.body, key=wire.key, talk=encode(sound.body[wire.key]), repairs=sound.repairs)
 
 
 @define(eq=False)
@@ -171,19 +166,21 @@ class _Talk:
         """Return the request as it is sent; none when it has to be made and mended whole."""
         self._agree(wire)
         stretch, made, named = self._make(wire)
-        whole: list[Mapping[str, Any]] = [*self._messages, *made.messages]
-        marked = wire.marked(whole)
+        messages: list[Mapping[str, Any]] = [*self._messages, *made.messages]
+        marked = wire.marked(messages)
         for place, message in marked.items():
-            whole[place] = message
-        settled = self._settled(min(marked, default=len(whole)))
+            messages[place] = message
+        settled = self._settled(min(marked, default=len(messages)))
         rest, size = (settled[-1].messages, settled[-1].size) if settled else (0, 0)
-        if not wire.is_sound(whole, rest, size):
+        if not wire.is_sound(messages, rest, size):
             return None
         self._keep(wire, stretch, made, named)
-        settled = self._settled(min(marked, default=len(whole)))
+        settled = self._settled(min(marked, default=len(messages)))
         rest, preface = settled[-1].messages if settled else 0, wire.preface()
-        parts = [encode_items(preface), *[piece.json for piece in settled], encode_items(whole[rest:])]
-        return Written(body=wire.body(preface + whole), key=wire.key, talk=b"[" + b",".join(filter(None, parts)) + b"]")
+        parts = [encode_items(preface), *[piece.json for piece in settled], encode_items(messages[rest:])]
+        return Written(
+            body=wire.body(preface + messages), key=wire.key, talk=b"[" + b",".join(filter(None, parts)) + b"]"
+        )
 
     def _settled(self, messages: int) -> list[_Piece]:
         """Return the pieces that end before or at a message."""

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from kesoku_actors.llm.repaired import RepairedBody
+
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
@@ -26,6 +28,11 @@ class Written:
     def content(self) -> bytes:
         """The body as JSON."""
         return splice(self.body, self.key, self.talk)
+
+
+def whole(key: str, sound: RepairedBody) -> Written:
+    """Return a body that was made anew as it is sent."""
+    return Written(body=sound.body, key=key, talk=encode(sound.body[key]), repairs=sound.repairs)
 
 
 def encode(value: Any) -> bytes:
