@@ -154,6 +154,8 @@ class Story:
     gap: Witness | None
     """Where the one stands in the middle of something while the other does its part."""
     blocked: tuple[Blocked, ...]
+    held_at: tuple[Site | None, ...]
+    """For each event of the form, where the task stands that is held; none where none is, or it has not begun."""
     lanes: tuple[LaneView, ...]
     failing: RunView
     passing: RunView | None

@@ -14,7 +14,7 @@ from typing import Final
 
 from attrs import define, field
 
-from kesoku_actors.harness.blocked import blocked_in
+from kesoku_actors.harness.blocked import blocked_in, stands_at
 from kesoku_actors.harness.cause import Observed, Use, cone, parting, source_of
 from kesoku_actors.harness.counterexample import (
     ORDERS,
@@ -27,7 +27,7 @@ from kesoku_actors.harness.counterexample import (
     Story,
 )
 from kesoku_actors.harness.failures import leaves
-from kesoku_actors.harness.hold import Form, Hold
+from kesoku_actors.harness.hold import Event, Form, Hold
 from kesoku_actors.harness.observe import Seen
 from kesoku_actors.harness.sites import Site, in_own_file
 from kesoku_actors.harness.witnesses import Deciding, Looking
@@ -56,11 +56,21 @@ def told(form: Form, failing: Seen, near: tuple[Form, Seen] | None) -> Story:
         decides=deciding.words,
         gap=deciding.gap,
         blocked=blocked,
+        held_at=tuple(_held_at(failing, event) for event in form.events),
         lanes=telling.lanes(),
         failing=telling.view(failing.observed, is_failing=True),
         passing=None if passing is None else telling.view(passing.observed, is_failing=False),
         parting=None if near is None else _parting(form, failing, *near),
     )
+
+
+def _held_at(failing: Seen, event: Event) -> Site | None:
+    if not isinstance(event, Hold) or not event.at:
+        return None
+    steps = failing.observed.steps
+    began = (step.number for step in steps if step.lane is not None and step.lane.label == event.who)
+    last = [number for number, _ in zip(began, range(event.at), strict=False)]
+    return stands_at(failing, event.who, last[-1]) if last else None
 
 
 def _message(error: BaseException) -> str:

@@ -1,8 +1,8 @@
 """Claude, through Anthropic's own SDK, natively on trio: by API key or through Vertex AI.
 
-A thin client: what is sent and what comes back is decided in `claude_body`, `claude_rules`, `claude_repair` and
-`claude_stream`; here are the connection and its errors. The SDK is imported and warmed in a thread (`claude_sdk`), as
-its import and its first stream take some tenths of a second, and this module imports none of it.
+A thin client: what is sent and what comes back is decided in `claude_request`, `claude_pause` and `claude_stream`; here
+are the connection and its errors. The SDK is imported and warmed in a thread (`claude_sdk`), as its import and its
+first stream take some tenths of a second, and this module imports none of it.
 
 There is no read timeout: silence is measured by whoever runs the inference (`gate.infer_once`, P3), who hears an empty
 piece for every chunk of bytes. Leaving `infer`, also by cancellation, closes the connection at once (I2). Nothing is
@@ -11,26 +11,27 @@ tried again here (P2): the SDK's own retries are off.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Literal
 
 import trio
 from attrs import define, evolve, field, frozen
 
 from kesoku_actors.llm.classify import Source, check_key
-from kesoku_actors.llm.claude_body import ClaudeOptions, make_body
+from kesoku_actors.llm.claude_body import ClaudeOptions
 from kesoku_actors.llm.claude_names import CONTEXT_TOKENS, ThinkingLevel
 from kesoku_actors.llm.claude_pause import going_on
-from kesoku_actors.llm.claude_repair import repair
+from kesoku_actors.llm.claude_request import ClaudeRequest
 from kesoku_actors.llm.claude_stream import ClaudeStream
 from kesoku_actors.llm.dialects import Declaring
 from kesoku_actors.llm.dialects.claude import declare
+from kesoku_actors.llm.kept_talk import write
 from kesoku_actors.llm.media import MediaByRow
 from kesoku_actors.llm.media_files import MediaFiles
 from kesoku_actors.llm.media_rules import CLAUDE
 from kesoku_actors.llm.port import Emit, Limits, Piece, Reply, Request
-from kesoku_actors.llm.repaired import RepairedBody
 from kesoku_actors.llm.sdk_import import undisturbed
+from kesoku_actors.llm.written import Written, whole
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import DeltaKind
 
@@ -91,16 +92,17 @@ class ClaudeModel:
     async def infer(self, request: Request, emit: Emit) -> Reply:
         """Run one inference; empty pieces say only that bytes came. Raises `ProviderError` (P2, P3)."""
         stream = ClaudeStream(self.source, model=self.model)
-        body = self._body(request, await self._files.of(request))
+        asked = written = self._written(request, await self._files.of(request))
         client = await self._connected()
         for _ in range(_MOST_PAUSES):
-            async with client.stream(body, sent=request.sent, heard=lambda: emit(_ALIVE)) as events:
+            async with client.stream(asked, sent=request.sent, heard=lambda: emit(_ALIVE)) as events:
                 async for event in events:
                     for piece in stream.feed(event):
                         emit(piece)
             if not stream.is_paused:
                 break
-            body = self._sound(going_on(body, stream.proceed()), request.session_id)
+            asked = whole("messages", going_on(asked.body, stream.proceed()))
+            self._tell(asked, request)
         return self._declaring(request.tools).received(stream.reply())
 
     async def aclose(self) -> None:
@@ -109,15 +111,16 @@ class ClaudeModel:
         if client is not None:
             await client.aclose()
 
-    def _body(self, request: Request, media: MediaByRow) -> Mapping[str, Any]:
+    def _written(self, request: Request, media: MediaByRow) -> Written:
         options = ClaudeOptions(provider=self.name, model=self.model, thinking_level=self.thinking_level)
-        body = make_body(request, options, declared=self._declaring(request.tools), media=media)
-        return self._sound(repair(body), request.session_id)
+        declared = self._declaring(request.tools)
+        written = write(ClaudeRequest(request=request, options=options, declared=declared, media=media))
+        self._tell(written, request)
+        return written
 
-    def _sound(self, sound: RepairedBody, session_id: str) -> Mapping[str, Any]:
-        if sound.repairs:
-            self.log.warning("history repaired for a request", session_id=session_id, repairs=sound.repairs)
-        return sound.body
+    def _tell(self, written: Written, request: Request) -> None:
+        if written.repairs:
+            self.log.warning("history repaired for a request", session_id=request.session_id, repairs=written.repairs)
 
     async def _connected(self) -> ClaudeClient:
         async with self._making:

@@ -31,12 +31,16 @@ from kesoku_actors.llm.claude import ClaudeAccess
 from kesoku_actors.llm.google_token import GoogleToken
 from kesoku_actors.llm.heard import WholeCharacters, hear, stumbling, unwinding
 from kesoku_actors.llm.port import ProviderError
+from kesoku_actors.llm.stand_in import put_talk
+from kesoku_actors.llm.written import Written
 
 _TIMEOUT: Final = httpx2.Timeout(connect=10.0, write=60.0, read=None, pool=None)
 _USER_AGENT: Final = f"kesoku-actors/{__version__}"
 
-_SENT: Final[ContextVar[Callable[[Mapping[str, Any]], None]]] = ContextVar("sent")
-"""Who hears of a request to Vertex AI, whose body the SDK words anew."""
+_LEAVING: Final[ContextVar[tuple[Written, Callable[[Mapping[str, Any]], None]]]] = ContextVar("leaving")
+"""What this task sends, and who hears of it."""
+_STAND_IN: Final = [{"role": "user", "content": "."}]
+"""For the talk."""
 _KIND_OF_EXCEPTION: Final[tuple[tuple[tuple[type[Exception], ...], str], ...]] = (
     ((httpx2.UnsupportedProtocol, httpx2.InvalidURL), "address"),
     ((httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError), "connect"),
@@ -81,7 +85,7 @@ class ClaudeClient:
 
     @asynccontextmanager
     async def stream(
-        self, body: Mapping[str, Any], *, sent: Callable[[Mapping[str, Any]], None], heard: Callable[[], None]
+        self, written: Written, *, sent: Callable[[Mapping[str, Any]], None], heard: Callable[[], None]
     ) -> AsyncIterator[AsyncIterator[Mapping[str, Any]]]:
         """Send a request; give its events as data.
 
@@ -90,10 +94,9 @@ class ClaudeClient:
         try:
             if self.token is not None:
                 await self._authorise(self.token)
-                _SENT.set(sent)
-            else:
-                sent({**body, "stream": True})
-            created = await self.sdk.messages.create(**body, stream=True)
+            _LEAVING.set((written, sent))
+            asked = {**written.body, written.key: _STAND_IN}
+            created = await self.sdk.messages.create(**asked, stream=True)
             hear(created.response, heard, WholeCharacters())
             async with created, unwinding(anthropic.AsyncStream.raw_events(created.response)) as whole:
                 check_page(self.source, created.response.headers.get("content-type", ""))
@@ -156,7 +159,7 @@ def open_client(access: ClaudeAccess, source: Source, wall: Callable[[], float],
         timeout=_TIMEOUT,
         headers={"user-agent": _USER_AGENT},
         follow_redirects=False,
-        event_hooks={"request": [_tell]} if by_vertex else {},
+        event_hooks={"request": [_leave]},
     )
     common: dict[str, Any] = {
         "http_client": http,
@@ -179,8 +182,9 @@ def open_client(access: ClaudeAccess, source: Source, wall: Callable[[], float],
     )
 
 
-async def _tell(request: httpx2.Request) -> None:
-    _SENT.get()(json.loads(request.content))
+async def _leave(request: httpx2.Request) -> None:
+    written, sent = _LEAVING.get()
+    sent(put_talk(request, written))
 
 
 def _object(text: str | bytes) -> Mapping[str, Any]:

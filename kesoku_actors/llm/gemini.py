@@ -1,8 +1,8 @@
 """Gemini, through Google's own SDK, natively on trio: by API key or through Vertex AI.
 
-A thin client: what is sent and what comes back is decided in `gemini_body`, `gemini_rules`, `gemini_repair` and
-`gemini_stream`; here are the connection and its errors. The SDK is imported and warmed in a thread (`gemini_sdk`), and
-this module imports none of it.
+A thin client: what is sent and what comes back is decided in `gemini_request` and `gemini_stream`; here are the
+connection and its errors. The SDK is imported and warmed in a thread (`gemini_sdk`), and this module imports none of
+it.
 
 There is no read timeout: silence is measured by whoever runs the inference (`gate.infer_once`, P3), who hears an empty
 piece for every chunk of bytes. Leaving `infer`, also by cancellation, closes the connection at once (I2). Nothing is
@@ -11,8 +11,8 @@ tried again here (P2).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Literal
 
 import trio
 from attrs import define, evolve, field, frozen
@@ -20,16 +20,18 @@ from attrs import define, evolve, field, frozen
 from kesoku_actors.llm.classify import Source, check_key, provider_error
 from kesoku_actors.llm.dialects import Declaring
 from kesoku_actors.llm.dialects.gemini import declare
-from kesoku_actors.llm.gemini_body import GeminiOptions, make_body
+from kesoku_actors.llm.gemini_body import GeminiOptions
 from kesoku_actors.llm.gemini_names import CONTEXT_TOKENS, ThinkingLevel
-from kesoku_actors.llm.gemini_repair import repair
+from kesoku_actors.llm.gemini_request import GeminiRequest
 from kesoku_actors.llm.gemini_stream import GeminiStream
 from kesoku_actors.llm.google_token import GoogleToken
+from kesoku_actors.llm.kept_talk import write
 from kesoku_actors.llm.media import MediaByRow
 from kesoku_actors.llm.media_files import MediaFiles
 from kesoku_actors.llm.media_rules import GEMINI
 from kesoku_actors.llm.port import Emit, Limits, Piece, Reply, Request
 from kesoku_actors.llm.sdk_import import undisturbed
+from kesoku_actors.llm.written import Written
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import DeltaKind
 
@@ -96,9 +98,9 @@ class GeminiModel:
     async def infer(self, request: Request, emit: Emit) -> Reply:
         """Run one inference; empty pieces say only that bytes came. Raises `ProviderError` (P2, P3)."""
         stream = GeminiStream(self.source, model=self.model)
-        body = self._body(request, await self._files.of(request))
+        written = self._written(request, await self._files.of(request))
         client = await self._connected()
-        async with client.stream(self.model, body, sent=request.sent, heard=lambda: emit(_ALIVE)) as chunks:
+        async with client.stream(self.model, written, sent=request.sent, heard=lambda: emit(_ALIVE)) as chunks:
             async for chunk in chunks:
                 for piece in stream.feed(chunk):
                     emit(piece)
@@ -110,14 +112,13 @@ class GeminiModel:
         if client is not None:
             await client.aclose()
 
-    def _body(self, request: Request, media: MediaByRow) -> Mapping[str, Any]:
+    def _written(self, request: Request, media: MediaByRow) -> Written:
         options = GeminiOptions(provider=self.name, model=self.model, thinking_level=self.thinking_level)
-        sound = repair(
-            make_body(request, options, declared=self._declaring(request.tools), media=media), model=self.model
-        )
-        if sound.repairs:
-            self.log.warning("history repaired for a request", session_id=request.session_id, repairs=sound.repairs)
-        return sound.body
+        declared = self._declaring(request.tools)
+        written = write(GeminiRequest(request=request, options=options, declared=declared, media=media))
+        if written.repairs:
+            self.log.warning("history repaired for a request", session_id=request.session_id, repairs=written.repairs)
+        return written
 
     async def _connected(self) -> GeminiClient:
         async with self._making:

@@ -4,7 +4,8 @@ Importing this module imports the SDK; `gemini` does it in a thread. `warm` play
 there, because the first one ever takes its time.
 
 The SDK is given our HTTP client. Each request carries a number in a header, which the client takes off again: by it the
-request's own ears are found, those for the body as it goes on the wire and those for the bytes that come. On Vertex AI
+talk is found that is put in (`stand_in`), and the request's own ears, those for the body as it goes on the wire and
+those for the bytes that come. On Vertex AI
 the client also puts on the token, which is loaded and refreshed in a thread: what the SDK itself would do then needs
 another event loop.
 """
@@ -40,7 +41,9 @@ from kesoku_actors.llm.gemini import GeminiAccess
 from kesoku_actors.llm.gemini_lines import GeminiLines
 from kesoku_actors.llm.google_token import GoogleToken
 from kesoku_actors.llm.heard import hear, stumbling, unwinding
-from kesoku_actors.llm.port import ProviderError, unheard
+from kesoku_actors.llm.port import ProviderError
+from kesoku_actors.llm.stand_in import put_talk
+from kesoku_actors.llm.written import Written
 
 Sent = Callable[[Mapping[str, Any]], None]
 Heard = Callable[[], None]
@@ -55,6 +58,8 @@ _KIND_OF_EXCEPTION: Final[tuple[tuple[tuple[type[Exception], ...], str], ...]] =
     ((httpx2.DecodingError, pydantic.ValidationError, errors.UnknownApiResponseError, ValueError), "garbage"),
     ((httpx2.HTTPError, httpx2.StreamError), "cut"),
 )
+_STAND_IN: Final = "."
+"""For the talk."""
 _UNKNOWN_FIELD: Final = "extra_forbidden"
 """The SDK leaves those out by itself."""
 _FIRST_WORDS: Final = b'data: {"candidates": [{"content": {"parts": [{"text": "."}], "role": "model"}, \
@@ -63,8 +68,9 @@ _FIRST_WORDS: Final = b'data: {"candidates": [{"content": {"parts": [{"text": ".
 
 @define(eq=False)
 class _Ear:
-    """Who hears of a request, and the response it got."""
+    """What is sent by a request and who hears of it, and the response it got."""
 
+    written: Written
     sent: Sent
     heard: Heard
     response: httpx2.Response | None = None
@@ -80,15 +86,14 @@ class _Ears:
     by_number: dict[str, _Ear] = field(factory=dict)
 
     async def request(self, request: httpx2.Request) -> None:
-        """Tell the body, and put the token on."""
+        """Put the talk in and tell the body, and put the token on."""
         number = request.headers.pop(_NUMBER, None)
         ear = self.by_number.get(number) if number is not None else None
         if self.token is not None:
             request.headers["authorization"] = f"Bearer {await self.token.get(self.source)}"
         if ear is not None:
             request.extensions[_EAR] = ear
-            if ear.sent is not unheard:
-                ear.sent(json.loads(request.content))
+            ear.sent(put_talk(request, ear.written))
 
     async def response(self, response: httpx2.Response) -> None:
         """Have every chunk heard. Raises `ProviderError` for a web page."""
@@ -128,19 +133,19 @@ class GeminiClient:
 
     @asynccontextmanager
     async def stream(
-        self, model: str, body: Mapping[str, Any], *, sent: Sent, heard: Heard
+        self, model: str, written: Written, *, sent: Sent, heard: Heard
     ) -> AsyncIterator[AsyncIterator[Mapping[str, Any]]]:
         """Send a request; give its chunks as data.
 
         `sent` is told the body as it goes on the wire, `heard` of every chunk of bytes. Raises `ProviderError`.
         """
         number = str(next(self.numbers))
-        ear = self.ears.by_number[number] = _Ear(sent, heard)
+        ear = self.ears.by_number[number] = _Ear(written, sent, heard)
         try:
-            config, contents = _config(body, number), list(body["contents"])
+            config = _config(written.body, number)
             with stumbling():
                 chunks = await self.sdk.aio.models.generate_content_stream(
-                    model=model, contents=contents, config=config
+                    model=model, contents=_STAND_IN, config=config
                 )
             async with unwinding(chunks) as whole:
                 yield _as_data(whole)

@@ -13,6 +13,7 @@ from typing import Final
 
 from attrs import define, field
 
+from kesoku_actors.harness.cause import source_of
 from kesoku_actors.harness.counterexample import MEANING, ORDERS, Counterexample, Doing, RunView
 from kesoku_actors.harness.report.ink import printable
 from kesoku_actors.harness.report.picture import tree
@@ -86,7 +87,9 @@ def _instructions(found: Counterexample) -> Iterator[str]:
         yield from (f"<li><code>{_text(f'{name} = {value!r}')}</code></li>" for name, value in found.inputs.items())
         yield "</ul>"
     yield f'<h2>How to make it fail</h2><div class="dim">order: {ORDERS[found.form.base]}</div><ol>'
-    yield from (f"<li>{_text(str(event))}</li>" for event in found.form.events)
+    for event, site in zip(found.form.events, found.story.held_at, strict=True):
+        stands = "" if site is None else f": it stands at <code>{_text(f'{site}: {source_of(site)}')}</code> then"
+        yield f"<li>{_text(str(event))}{stands}</li>"
     yield "</ol>" if found.form.events else "</ol><p>Nothing has to be held: the plain order fails.</p>"
 
 

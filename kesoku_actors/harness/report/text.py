@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import Final
 
+from kesoku_actors.harness.cause import source_of
 from kesoku_actors.harness.counterexample import MEANING, ORDERS, Blocked, Counterexample, Parting, Story, Witness
 from kesoku_actors.harness.report.ink import PLAIN, WIDTH, Ink, cleaned, printable
 from kesoku_actors.harness.report.picture import LEGEND, Picture, cut, place, places, tree, without_places
@@ -44,6 +45,8 @@ def _lines(found: Counterexample, ink: Ink) -> Iterator[str]:
     yield from _wrapped(f"order: {ORDERS[found.form.base]}", indent="    ", first="  ")
     for number, event in enumerate(found.form.events, 1):
         yield from _wrapped(f"{number}. {event}", indent="     ", first="  ")
+        if (site := story.held_at[number - 1]) is not None:
+            yield _source(f"it stands at {place(site)} then  {source_of(site)}", 5)
     if not found.form.events:
         yield "  Nothing has to be held: the plain order fails."
     yield ""
