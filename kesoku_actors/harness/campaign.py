@@ -1,13 +1,15 @@
 """A campaign: an exploration that is stopped and goes on another day, or that several machines share.
 
 What was explored stands in a file, one JSON object, written anew by a rename so that it is whole whenever it is read.
-It goes on only with the same source, seed, strategy and share.
+It goes on only with the same source, seed, strategy and share. Where Hypothesis draws the inputs, it draws the same
+ones again for the same seed, and those that were searched to their end are passed over.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +17,9 @@ from attrs import define, evolve, field
 
 from kesoku_actors.harness.errors import HarnessError
 from kesoku_actors.harness.exploration import Exploration
+from kesoku_actors.harness.faults import Tally
 from kesoku_actors.harness.search import Plan, Searched
+from kesoku_actors.harness.verdict import Certificate
 
 _EVERY_S: Final = 1.0
 """CPU seconds between two writes."""
@@ -28,6 +32,7 @@ class Campaign:
     path: Path
     exploration: Exploration
     before: Searched = field(factory=Searched)
+    """What was explored by then; of the certificate of a program without drawn inputs the forms are counted alone."""
     _written: float = 0.0
 
     def resumed(self) -> Exploration:
@@ -49,7 +54,11 @@ class Campaign:
                 unended=int(kept["unended"]),
                 runs=int(kept["runs"]),
                 holds=int(kept["holds"]),
+                inputs=int(kept["inputs"]),
+                faults=Tally(Counter(kept["faults"]["asked"]), Counter(kept["faults"]["fired"])),
             )
+            if self.exploration.drawn and plan.certify:
+                self.before.certificate = Certificate(bound=plan.certify, schedules=int(kept["certified"]))
         except (ValueError, KeyError, TypeError):
             raise HarnessError(f"{self.path} is no file of a campaign") from None
         plan = evolve(plan, runs_before=self.before.runs, holds_before=self.before.holds)
@@ -68,6 +77,12 @@ class Campaign:
             "unended": self.before.unended + so_far.unended,
             "runs": so_far.runs,
             "holds": so_far.holds,
+            "inputs": self.before.inputs + so_far.inputs,
+            "certified": sum(one.certificate.schedules for one in (self.before, so_far) if one.certificate is not None),
+            "faults": {
+                "asked": self.before.faults.asked + so_far.faults.asked,
+                "fired": self.before.faults.fired + so_far.faults.fired,
+            },
             "classes": sorted(f"{one:016x}" for one in self.before.classes | so_far.classes),
         }
         beside = self.path.with_name(f"{self.path.name}.{os.getpid()}.new")

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from attrs import define, evolve, field
 from hypothesis import HealthCheck, given, seed, settings
 
+from kesoku_actors.harness.campaign import Campaign
 from kesoku_actors.harness.control.footprints import footprints
 from kesoku_actors.harness.diagnosis import Diagnosis, Nondeterminism
 from kesoku_actors.harness.exploration import Exploration
@@ -36,6 +37,9 @@ class _Drawing:
     fixed: Mapping[str, Any]
     """Arguments that are not drawn."""
     on_run: Watcher | None
+    campaign: Campaign | None
+    passed_over: int
+    """So many inputs come first that were searched before."""
     total: Searched = field(factory=Searched)
     known: list[Form] = field(factory=list)
     last: tuple[Mapping[str, Any], Found] | None = None
@@ -43,6 +47,9 @@ class _Drawing:
 
     def once(self, drawn: Mapping[str, Any]) -> None:
         """Search with one input. Raises `_Failing`."""
+        if self.passed_over:
+            self.passed_over -= 1
+            return
         inputs, plan = {**self.fixed, **drawn}, self.exploration.plan
         left = None if plan.seconds is None else plan.seconds - self.total.seconds
         runs = max(1, plan.runs // self.exploration.examples)
@@ -53,9 +60,20 @@ class _Drawing:
         with footprints() as watch:
             so_far = search(self.exploration.program(inputs), share, watch, known=self.known, on_run=self._shown)
         found, so_far.found = so_far.found, None
+        is_whole = found is None and not so_far.reason and not self.total.reason
+        if not is_whole and not self.total.reason:
+            self.keep(now=True)  # what follows is searched again another day
         self.total.add(so_far)
+        self.total.inputs += is_whole
         if found is not None:
             self._fail(inputs, found)
+        if is_whole:
+            self.keep(now=False)
+
+    def keep(self, *, now: bool) -> None:
+        """Write down the inputs that were searched to their end."""
+        if self.campaign is not None and not self.known:
+            self.campaign.keep(self.total, now=now)
 
     def _fail(self, inputs: Mapping[str, Any], found: Found) -> NoReturn:
         form = Diagnosis(self.exploration, inputs, found.failure, self.exploration.plan).reduced(found.schedule).form
@@ -72,9 +90,19 @@ class _Drawing:
             self.on_run(seen)
 
 
-def drawn_verdict(exploration: Exploration, fixed: Mapping[str, Any], on_run: Watcher | None = None) -> Verdict:
-    """Explore a program with the inputs that Hypothesis draws, beside arguments that are fixed."""
-    drawing = _Drawing(exploration, fixed, on_run)
+def drawn_verdict(
+    exploration: Exploration,
+    fixed: Mapping[str, Any],
+    on_run: Watcher | None = None,
+    campaign: Campaign | None = None,
+) -> Verdict:
+    """Explore a program with the inputs that Hypothesis draws, beside arguments that are fixed.
+
+    It goes on with a campaign, if it is of one. Raises `HarnessError` for a file of another one.
+    """
+    if campaign is not None:
+        campaign.resumed()
+    drawing = _Drawing(exploration, fixed, on_run, campaign, campaign.before.inputs if campaign is not None else 0)
 
     @seed(exploration.plan.seed)
     @settings(
@@ -96,4 +124,8 @@ def drawn_verdict(exploration: Exploration, fixed: Mapping[str, Any], on_run: Wa
         return failed(exploration, inputs, drawing.total, found)
     except Nondeterminism as error:
         return verdict_of(drawing.total, Outcome.NONDETERMINISM, reason=str(error))
+    if not drawing.total.reason:
+        drawing.keep(now=True)
+    if campaign is not None:
+        drawing.total.add(campaign.before)
     return verdict_of(drawing.total, None)

@@ -167,10 +167,7 @@ def verdict_on(
     on_run: Watcher | None = None,
     resume: Path | None = None,
 ) -> Verdict:
-    """Explore, with drawn inputs if there are any, and return the verdict.
-
-    `resume` is the file of a campaign. Raises `HarnessError` for one whose inputs are drawn: it has no place to go on.
-    """
+    """Explore, with drawn inputs if there are any, and return the verdict; `resume` is the file of a campaign."""
     overrides = _overrides.get(Overrides())
     if overrides.replay is not None:
         return replayed(exploration, overrides.replay)
@@ -178,13 +175,11 @@ def verdict_on(
     plan = evolve(plan, runs=plan.runs if overrides.runs is None else overrides.runs)
     plan = evolve(plan, seconds=plan.seconds if overrides.seconds is None else overrides.seconds)
     exploration = evolve(exploration, plan=plan)
+    campaign = None if resume is None else Campaign(resume, exploration)
     if exploration.drawn:
-        if resume is not None:
-            raise HarnessError(f"{exploration.name} draws its inputs: it cannot be resumed")
         from kesoku_actors.harness.drawn import drawn_verdict
 
-        return drawn_verdict(exploration, fixed or {}, on_run)
-    campaign = None if resume is None else Campaign(resume, exploration)
+        return drawn_verdict(exploration, fixed or {}, on_run, campaign)
     return explored(exploration, fixed, on_run=on_run, campaign=campaign)
 
 

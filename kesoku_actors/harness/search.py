@@ -100,6 +100,8 @@ class Searched:
     """Runs that the strategy decided, those before among them."""
     holds: int = 0
     """Forms with few holds, ticks and faults that were played, those before among them."""
+    inputs: int = 0
+    """Drawn inputs that were searched to their end."""
     first: Schedule | None = None
     """That of the first run."""
 
@@ -111,6 +113,7 @@ class Searched:
         self.classes |= other.classes
         self.runs += other.runs
         self.holds += other.holds
+        self.inputs += other.inputs
         self.unended += other.unended
         self.faults.asked += other.faults.asked
         self.faults.fired += other.faults.fired

@@ -7,6 +7,7 @@ import trio
 from hypothesis import strategies as st
 
 from kesoku_actors.harness import Hold, explore
+from kesoku_actors.harness.world import World
 
 _LEFT_OVER: list[int] = []
 
@@ -98,3 +99,19 @@ async def crossed() -> None:
 
 async def main() -> None:
     await trio.sleep(1)
+
+
+@explore(runs=400, examples=6)
+async def counted(world: World, amounts=st.lists(st.integers(1, 100), min_size=1, max_size=3)) -> None:  # noqa: B008
+    total = 0
+
+    async def add(amount: int) -> None:
+        nonlocal total
+        if world.fault("late"):
+            await trio.lowlevel.checkpoint()
+        total += amount
+
+    async with trio.open_nursery() as nursery:
+        for amount in amounts:
+            nursery.start_soon(add, amount)
+    assert total == sum(amounts), "an amount was lost"

@@ -48,7 +48,6 @@ def test_the_exit_code_is_of_the_verdict(test: str, options: tuple[str, ...], co
         ((f"{SHOPS}:main", "--strategy", "clever"), "there is no strategy 'clever'"),
         ((f"{SHOPS}:main", "--shard", "5/4"), "a shard is i/n"),
         ((f"{SHOPS}:main", "--step"), "give one with --replay"),
-        ((f"{SHOPS}:sums", "--resume", "x.json"), "it cannot be resumed"),
         (("--runs", "5"), "is for a program"),
         (("--step",), "is for a program"),
         ((SHOPS, "-c", "x.toml"), "a program was named"),
@@ -120,6 +119,39 @@ def test_a_campaign_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert (other.exit_code, "another source, seed, strategy or share" in other.output) == (2, True)
     Path(file).write_text("{}")
     assert "no file of a campaign" in check(f"{SHOPS}:sold_once", "--resume", file).output
+
+
+def test_a_campaign_with_drawn_inputs_passes_over_those_that_were_searched(tmp_path: Path) -> None:
+    file, asked = tmp_path / "campaign.json", ("--runs", "240", "--certify", "1", "--json")
+    target = f"{SHOPS}:counted"
+    whole = json.loads(check(target, *asked).stdout)
+    assert whole["outcome"] == "holds"
+    sessions = []
+    for _ in range(100):
+        done = check(target, *asked, "--seconds", "0.15", "--resume", str(file))
+        sessions.append(json.loads(done.stdout))
+        if done.exit_code == 0:
+            break
+        assert done.exit_code == 4
+    assert len(sessions) > 1
+    kept = json.loads(file.read_text())
+    assert kept["inputs"] == 6
+    assert kept["faults"]["asked"]["late"] > 0
+    assert sessions[-1]["schedules"] == kept["schedules"] == whole["schedules"]
+    assert sessions[-1]["certificates"] == whole["certificates"]
+    again = json.loads(check(target, *asked, "--resume", str(file)).stdout)
+    assert (again["outcome"], again["schedules"]) == ("holds", whole["schedules"])
+    other = check(target, *asked, "--seed", "9", "--resume", str(file))
+    assert (other.exit_code, "another source, seed, strategy or share" in other.output) == (2, True)
+
+
+def test_a_campaign_finds_a_failure_behind_the_inputs_it_passed_over(tmp_path: Path) -> None:
+    file = tmp_path / "campaign.json"
+    for _ in range(30):
+        done = check(f"{SHOPS}:sums", "--seconds", "0.1", "--resume", str(file))
+        if done.exit_code != 4:
+            break
+    assert (done.exit_code, "an amount was lost" in done.stdout) == (1, True)
 
 
 def test_shards_are_counted_from_one() -> None:
