@@ -94,14 +94,16 @@ class ClaudeModel:
         stream = ClaudeStream(self.source, model=self.model)
         asked = written = self._written(request, await self._files.of(request))
         client = await self._connected()
-        for _ in range(_MOST_PAUSES):
+        for rest in range(_MOST_PAUSES, -1, -1):
             async with client.stream(asked, sent=request.sent, heard=lambda: emit(_ALIVE)) as events:
                 async for event in events:
                     for piece in stream.feed(event):
                         emit(piece)
-            if not stream.is_paused:
+                    if stream.is_done:  # also where the connection stays open
+                        break
+            if not stream.is_paused or not rest:
                 break
-            asked = whole("messages", going_on(asked.body, stream.proceed()))
+            asked = whole("messages", going_on(written.body, stream.proceed()))
             self._tell(asked, request)
         return self._declaring(request.tools).received(stream.reply())
 

@@ -72,4 +72,5 @@ def thinking_fields(level: ThinkingLevel | None, model: str) -> dict[str, Any]:
             return {"thinking": {"type": "enabled", "budget_tokens": _BUDGETS[level]}}
         case _:
             assert level is not None
-            return {"thinking": {"type": "adaptive"}, "output_config": {"effort": _EFFORTS[level]}}
+            thinking = {"type": "adaptive", "display": "summarized"}  # some models show none of it else
+            return {"thinking": thinking, "output_config": {"effort": _EFFORTS[level]}}

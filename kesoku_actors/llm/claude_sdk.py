@@ -7,14 +7,16 @@ SDK's parser there, because the first one ever takes a tenth of a second.
 from __future__ import annotations
 
 import json
+import re
 import warnings
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, Final
 
 import anthropic
 import httpx2
+from anthropic.resources.messages import DEPRECATED_MODELS
 from attrs import field, frozen
 
 from kesoku_actors import __version__
@@ -36,6 +38,8 @@ from kesoku_actors.llm.written import Written
 
 _TIMEOUT: Final = httpx2.Timeout(connect=10.0, write=60.0, read=None, pool=None)
 _USER_AGENT: Final = f"kesoku-actors/{__version__}"
+_HEADERS: Final = {"user-agent": _USER_AGENT, "accept-encoding": "identity"}
+"""A packed stream comes in larger pieces, and its lines cannot be measured."""
 
 _LEAVING: Final[ContextVar[tuple[Written, Callable[[Mapping[str, Any]], None]]]] = ContextVar("leaving")
 """What this task sends, and who hears of it."""
@@ -91,20 +95,23 @@ class ClaudeClient:
 
         `sent` is told the body as it goes on the wire, `heard` of every chunk of bytes. Raises `ProviderError`.
         """
-        try:
-            if self.token is not None:
-                await self._authorise(self.token)
-            _LEAVING.set((written, sent))
+        if self.token is not None:
+            await self._authorise(self.token)
+        _LEAVING.set((written, sent))
+        with self._failing():
             asked = {**written.body, written.key: _STAND_IN}
             created = await self.sdk.messages.create(**asked, stream=True)
+        try:
             hear(created.response, heard, WholeCharacters())
-            async with created, unwinding(anthropic.AsyncStream.raw_events(created.response)) as whole:
-                check_page(self.source, created.response.headers.get("content-type", ""))
-                yield self._events(created.response, whole)
-        except anthropic.APIStatusError as error:
-            raise self._refusal(error) from error
-        except (anthropic.APIConnectionError, httpx2.HTTPError, httpx2.StreamError, ValueError) as error:
-            raise self._failure(error) from error
+            check_page(self.source, created.response.headers.get("content-type", ""))
+            async with (
+                unwinding(anthropic.AsyncStream.raw_events(created.response)) as whole,
+                aclosing(self._events(created.response, whole)) as events,
+            ):
+                yield events
+        finally:
+            with suppress(httpx2.HTTPError, httpx2.StreamError):
+                await created.close()
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -123,17 +130,38 @@ class ClaudeClient:
         """Give the events as they came: what the SDK has no word for is kept, and it stumbles over none of it."""
         if response.headers.get("content-type", "").startswith("application/json"):
             # What stands between may answer the whole message at once.
-            yield _object(await response.aread())
+            with self._failing():
+                answer = await response.aread()
+            yield self._object(answer.decode("utf-8", "replace"))
             return
-        async for event in whole:
+        while True:
+            with self._failing():
+                event = await anext(whole, None)
+            if event is None:
+                return
             if event.event == "error":
                 raise self._told(event.data)
-            if not event.data:
-                continue
-            data = _object(event.data)
-            if data.get("type") == "error":
-                raise self._told(event.data)
-            yield data
+            if event.data:
+                yield self._object(event.data)
+
+    def _object(self, text: str) -> Mapping[str, Any]:
+        with self._failing(), stumbling():
+            value = json.loads(text)
+        if not isinstance(value, Mapping):
+            raise provider_error(self.source, "garbage", "an answer that is no object")
+        if value.get("type") == "error":
+            raise self._told(text)
+        return value
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Make of the SDK's errors ours; for its own steps alone."""
+        try:
+            yield
+        except anthropic.APIStatusError as error:
+            raise self._refusal(error) from error
+        except (anthropic.APIConnectionError, httpx2.HTTPError, httpx2.StreamError, ValueError) as error:
+            raise self._failure(error) from error
 
     def _told(self, said: str) -> ProviderError:
         """Return what an error that came inside a stream means."""
@@ -157,7 +185,7 @@ def open_client(access: ClaudeAccess, source: Source, wall: Callable[[], float],
     by_vertex = access.auth_mode == "vertex"
     http = httpx2.AsyncClient(
         timeout=_TIMEOUT,
-        headers={"user-agent": _USER_AGENT},
+        headers=_HEADERS,
         follow_redirects=False,
         event_hooks={"request": [_leave]},
     )
@@ -177,8 +205,9 @@ def open_client(access: ClaudeAccess, source: Source, wall: Callable[[], float],
         )
     else:
         sdk = anthropic.AsyncAnthropic(api_key=access.api_key or "", **common)
+    _warm()
     return ClaudeClient(
-        sdk=sdk, http=http, source=source, wall=wall, token=token, key=access.api_key, notices=_warm(model)
+        sdk=sdk, http=http, source=source, wall=wall, token=token, key=access.api_key, notices=_notices(model)
     )
 
 
@@ -187,25 +216,21 @@ async def _leave(request: httpx2.Request) -> None:
     sent(put_talk(request, written))
 
 
-def _object(text: str | bytes) -> Mapping[str, Any]:
-    with stumbling():
-        value = json.loads(text)
-    if not isinstance(value, Mapping):
-        raise ValueError("an answer that is no object")
-    return value
+def _notices(model: str) -> tuple[str, ...]:
+    """Return what the SDK would warn of with every request; the table is where it reads that itself."""
+    warnings.filterwarnings("ignore", message=f"The model '{re.escape(model)}' is deprecated")
+    ends = DEPRECATED_MODELS.get(model)
+    return () if ends is None else (f"the model {model!r} is deprecated and reaches its end of life on {ends}",)
 
 
-def _warm(model: str) -> tuple[str, ...]:
-    """Play a message through the SDK; return what it warns of."""
+def _warm() -> None:
+    """Play a message through the SDK."""
     answer = httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=_FIRST_WORDS)
     transport = httpx2.MockTransport(lambda _request: answer)
     http = httpx2.Client(transport=transport)
     with anthropic.Anthropic(api_key="none", http_client=http, max_retries=0) as client:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            asked = client.messages.create(
-                model=model, max_tokens=1, messages=[{"role": "user", "content": "."}], stream=True
-            )
+        asked = client.messages.create(
+            model="claude", max_tokens=1, messages=[{"role": "user", "content": "."}], stream=True
+        )
         for event in asked:
             event.to_dict(mode="json", exclude_unset=True, warnings=False)
-    return tuple(str(warning.message).splitlines()[0] for warning in caught)

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from kesoku_actors.llm.gemini_sdk import GeminiClient
 
 _ALIVE: Final = Piece(kind=DeltaKind.TEXT, text="")
+_GRACE_S: Final = 2.0
+"""For what may follow a finish reason, such as counts, where the connection stays open."""
 
 
 @frozen(kw_only=True)
@@ -101,9 +103,12 @@ class GeminiModel:
         written = self._written(request, await self._files.of(request))
         client = await self._connected()
         async with client.stream(self.model, written, sent=request.sent, heard=lambda: emit(_ALIVE)) as chunks:
-            async for chunk in chunks:
-                for piece in stream.feed(chunk):
-                    emit(piece)
+            with trio.CancelScope() as end:
+                async for chunk in chunks:
+                    for piece in stream.feed(chunk):
+                        emit(piece)
+                    if stream.has_finished:
+                        end.deadline = trio.current_time() + _GRACE_S
         return self._declaring(request.tools).received(stream.reply())
 
     async def aclose(self) -> None:

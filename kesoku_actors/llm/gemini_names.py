@@ -47,17 +47,16 @@ def wants_signatures(model: str) -> bool:
 def thinking_config(level: ThinkingLevel, model: str) -> dict[str, Any] | None:
     """Return the `thinkingConfig` that asks a model to think so much; none for one that cannot.
 
-    Models of 2.5 take a budget of tokens, those of 3 a level, of which the larger ones know two. What takes neither, or
-    is not known by its name, is only asked to show its thoughts; models that draw or are no Gemini may have none.
+    Models of 2.5 take a budget of tokens, those of 3 a level, of which the larger ones know two. A name without a
+    version is taken for a new model. Models that draw are only asked to show their thoughts; those that are no Gemini
+    may have none.
     """
     version = version_of(model)
     if "gemini" not in model or (version is not None and version < _THINKS):
         return None
-    if version is None:
-        return {"includeThoughts": True}
     if "image" in model:
-        return {"includeThoughts": True} if version >= _BY_LEVEL else None
-    if version < _BY_LEVEL:
+        return {"includeThoughts": True} if version is None or version >= _BY_LEVEL else None
+    if version is not None and version < _BY_LEVEL:
         return {"includeThoughts": True, "thinkingBudget": _BUDGETS[level]}
     known = level if "flash" in model else _COARSE[level]
     return {"includeThoughts": True, "thinkingLevel": known.upper()}

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from itertools import count
 from typing import Any, Final
 
@@ -142,20 +142,12 @@ class GeminiClient:
         number = str(next(self.numbers))
         ear = self.ears.by_number[number] = _Ear(written, sent, heard)
         try:
-            config = _config(written.body, number)
-            with stumbling():
-                chunks = await self.sdk.aio.models.generate_content_stream(
-                    model=model, contents=_STAND_IN, config=config
+            with self._failing(ear):
+                chunks = await self.sdk.aio.models.generate_content_stream(  # nothing is sent yet
+                    model=model, contents=_STAND_IN, config=_config(written.body, number)
                 )
-            async with unwinding(chunks) as whole:
-                yield _as_data(whole)
-        except errors.APIError as error:
-            raise self._refusal(error) from error
-        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, ValueError) as error:
-            if ear.response is not None and not ear.response.is_success:  # what it said cannot be read
-                raise self._unreadable(ear.response) from error
-            kind = next(kind for types, kind in _KIND_OF_EXCEPTION if isinstance(error, types))
-            raise provider_error(self.source, kind, f"{type(error).__name__} {error}".rstrip()) from error
+            async with unwinding(chunks) as whole, aclosing(self._as_data(whole, ear)) as data:
+                yield data
         finally:
             del self.ears.by_number[number]
             if ear.response is not None:  # after an error of its own the SDK leaves it open
@@ -165,6 +157,35 @@ class GeminiClient:
     async def aclose(self) -> None:
         """Close every connection."""
         await self.http.aclose()
+
+    async def _as_data(
+        self, chunks: AsyncIterator[types.GenerateContentResponse], ear: _Ear
+    ) -> AsyncGenerator[Mapping[str, Any], None]:
+        while True:
+            with self._failing(ear), stumbling():
+                chunk = await anext(chunks, None)
+                if chunk is None:
+                    return
+                # What the SDK has no word for is kept as it came, and is nothing to warn of.
+                data = chunk.model_dump(
+                    mode="json", by_alias=True, exclude_none=True, exclude={"sdk_http_response"}, warnings=False
+                )
+            yield data
+
+    @contextmanager
+    def _failing(self, ear: _Ear) -> Iterator[None]:
+        """Make of the SDK's errors ours; for its own steps alone."""
+        try:
+            yield
+        except errors.APIError as error:
+            raise self._refusal(error) from error
+        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, ValueError) as error:
+            if ear.response is not None and not ear.response.is_success:  # what it said cannot be read
+                raise self._unreadable(ear.response) from error
+            kind = next(kind for types, kind in _KIND_OF_EXCEPTION if isinstance(error, types))
+            if ear.response is None and isinstance(error, pydantic.ValidationError):
+                kind = "request"  # the SDK itself takes it for none
+            raise provider_error(self.source, kind, f"{type(error).__name__} {error}".rstrip()) from error
 
     def _refusal(self, error: errors.APIError) -> ProviderError:
         details = error.details if isinstance(error.details, Mapping) else {"message": str(error.details)}
@@ -184,7 +205,10 @@ def open_client(
     """Open a client, with a token for Vertex AI. Blocks for some tenths of a second; call it in a thread."""
     ears = _Ears(token=token, source=source, key=access.api_key)
     http = httpx2.AsyncClient(
-        timeout=_TIMEOUT, event_hooks={"request": [ears.request], "response": [ears.response]}, follow_redirects=False
+        timeout=_TIMEOUT,
+        headers={"accept-encoding": "identity"},  # or the lines of a packed stream could be neither tidied nor measured
+        event_hooks={"request": [ears.request], "response": [ears.response]},
+        follow_redirects=False,
     )
     options = types.HttpOptions(
         base_url=access.base_url, httpx_async_client=http, headers={"user-agent": f"kesoku-actors/{__version__}"}
@@ -221,21 +245,6 @@ def _config(body: Mapping[str, Any], number: str) -> types.GenerateContentConfig
             "httpOptions": {"headers": {_NUMBER: number}},
         }
     )
-
-
-async def _as_data(
-    chunks: AsyncIterator[types.GenerateContentResponse],
-) -> AsyncGenerator[Mapping[str, Any], None]:
-    while True:
-        with stumbling():
-            chunk = await anext(chunks, None)
-            if chunk is None:
-                return
-            # What the SDK has no word for is kept as it came, and is nothing to warn of.
-            data = chunk.model_dump(
-                mode="json", by_alias=True, exclude_none=True, exclude={"sdk_http_response"}, warnings=False
-            )
-        yield data
 
 
 def warm() -> None:

@@ -65,12 +65,19 @@ class GoogleToken:
         try:
             with self._refreshing:
                 if self._credentials is None:
-                    self._credentials, self.project = self.load()
+                    self._credentials, self.project = self._loaded(source)
                 if not self._credentials.token or self._ends_soon(self._credentials):
                     self._credentials.refresh(Transport())  # type: ignore[no-untyped-call]  # it says nothing of types
                 return str(self._credentials.token)
         except GoogleAuthError as error:
             raise _told(source, error) from error
+
+    def _loaded(self, source: Source) -> tuple[Credentials, str | None]:
+        try:
+            return self.load()
+        except (OSError, ValueError, AttributeError, LookupError, TypeError) as error:
+            # A file that cannot be read, or says something else: Google's library only knows some of that.
+            raise provider_error(source, "auth", f"Google credentials: {type(error).__name__} {error}") from error
 
     def _ends_soon(self, credentials: Credentials) -> bool:
         expiry = credentials.expiry  # in UTC, without a zone

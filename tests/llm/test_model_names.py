@@ -16,7 +16,8 @@ from kesoku_actors.llm import claude_names, gemini_names
         ("gemini-2.5-pro", [("thinkingBudget", budget) for budget in (512, 2048, 8192, 24_576)]),
         ("gemini-3-flash-preview", [("thinkingLevel", word) for word in ("MINIMAL", "LOW", "MEDIUM", "HIGH")]),
         ("gemini-3-pro-preview", [("thinkingLevel", word) for word in ("LOW", "LOW", "HIGH", "HIGH")]),
-        ("gemini-flash-latest", [("includeThoughts", True)] * 4),
+        ("gemini-flash-latest", [("thinkingLevel", word) for word in ("MINIMAL", "LOW", "MEDIUM", "HIGH")]),
+        ("gemini-pro-latest", [("thinkingLevel", word) for word in ("LOW", "LOW", "HIGH", "HIGH")]),
         ("gemini-3-pro-image", [("includeThoughts", True)] * 4),
         ("gemini-2.5-flash-image", [None] * 4),
         ("gemini-2.0-flash", [None] * 4),
@@ -51,5 +52,6 @@ def test_each_family_of_claude_is_asked_to_think_in_its_own_words(model: str, ki
         thinking = fields.get("thinking", {})
         assert thinking.get("type") == {"none": None, "budget": "enabled", "adaptive": "adaptive"}[kind]
         assert ("output_config" in fields) == (kind == "adaptive")
+        assert thinking.get("display") == ("summarized" if kind == "adaptive" else None), "some models omit it else"
         assert 1024 <= thinking.get("budget_tokens", 1024) < limit
     assert claude_names.thinking_fields(None, model) == {}

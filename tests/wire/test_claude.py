@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import trio
+from anthropic.resources.messages import DEPRECATED_MODELS
 
 from kesoku_actors.actors import ChildSpec
 from kesoku_actors.actors.testing import running
@@ -290,6 +291,40 @@ async def test_a_message_that_pauses_is_gone_on_with() -> None:
         reply = await infer(model)
     assert (reply.text, reply.finish) == ("First half, second half.", Finish.STOP)
     assert judge.bodies[1]["messages"][-1] == {"role": "assistant", "content": [text("First half, ")]}
+
+
+async def test_each_part_of_a_message_that_pauses_again_and_again_goes_back_once() -> None:
+    paused = [answering(text(f"{number}, "), stop="pause_turn") for number in range(3)]
+    async with talking_to(*paused, answering(text("3.")), judge={"goes_on": True}) as (_server, judge, model):
+        reply = await infer(model)
+    assert (reply.text, reply.usage.output) == ("0, 1, 2, 3.", 4 * 12)
+    said_back = [body["messages"][1:] for body in judge.bodies]
+    so_far = [[text(f"{number}, ") for number in range(upto)] for upto in range(4)]
+    assert said_back == [[{"role": "assistant", "content": content}] if content else [] for content in so_far]
+
+
+async def test_a_message_that_never_stops_pausing_is_what_it_said_so_far() -> None:
+    async with talking_to(answering(text("x"), stop="pause_turn"), judge={"goes_on": True}) as (server, _judge, model):
+        reply = await infer(model)
+    assert (reply.text, reply.finish, reply.finish_reason) == ("x" * server.requests, Finish.OTHER, "pause_turn")
+
+
+async def test_a_whole_answer_is_taken_though_the_connection_stays_open() -> None:
+    whole = sse(*message_events(text("Hello")))
+    async with talking_to(Answer(parts=(whole, Stall())), answering(text("Yes?"))) as (server, _judge, model):
+        assert (await infer(model)).text == "Hello"
+        with trio.fail_after(60):
+            await server.left[0].wait()
+        assert (await infer(model)).text == "Yes?"
+
+
+async def test_a_model_that_ends_soon_is_said_once_and_never_warned_of() -> None:
+    entries: list[Entry] = []
+    old = next(iter(DEPRECATED_MODELS))
+    async with talking_to(answering(text("Hello")), entries=entries, model=old) as (_server, _judge, model):
+        for _ in range(2):
+            assert (await infer(model)).text == "Hello"
+    assert [DEPRECATED_MODELS[old] in entry.event for entry in entries] == [True]
 
 
 async def test_an_answer_is_whole_with_its_stop_reason() -> None:

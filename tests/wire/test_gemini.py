@@ -256,6 +256,17 @@ async def test_a_key_that_no_header_can_hold_is_told_of_without_repeating_it(key
     assert "secret" not in str(error)
 
 
+async def test_a_whole_answer_is_taken_though_the_connection_stays_open() -> None:
+    said_all = sse(content(text("Hello")), content(finish="STOP"))
+    late = (said_all, Pause(0.2), sse({"candidates": [], **usage(30, 5)}))
+    async with talking_to(Answer(parts=(*late, Stall())), answering(text("Yes?"))) as (server, _judge, model):
+        reply = await infer(model)
+        assert (reply.text, reply.usage.input) == ("Hello", 30), "counts may follow"
+        with trio.fail_after(60):
+            await server.left[0].wait()
+        assert (await infer(model)).text == "Yes?"
+
+
 async def test_bytes_may_come_one_by_one() -> None:
     pieces: list[Piece] = []
     whole = sse(content(text("Grüße 🙂")), content(text(" aus dem Norden"), finish="STOP"))
@@ -331,7 +342,8 @@ async def test_attachments_go_as_data_of_their_kind_and_what_cannot_go_is_told(t
     async with talking_to(answering(text("I see."))) as (_server, judge, model):
         assert (await infer(model, asking(*rows, tools=(DATE_TOOL,), workspace=tmp_path))).text == "I see."
     first, _, found = judge.bodies[0]["contents"]
-    kinds = [part.get("inlineData", {}).get("mime_type") for part in first["parts"]]  # the SDK's spelling of mimeType
+    data = [part.get("inlineData", {}) for part in first["parts"]]
+    kinds = [one.get("mimeType", one.get("mime_type")) for one in data]  # the SDK writes it in its own spelling
     assert kinds == ["image/png", None, "application/pdf", "audio/mpeg", "text/plain", None]
     assert "50,000 x 50,000 pixels" in first["parts"][1]["text"]
     assert [key for part in found["parts"] for key in part] == ["functionResponse", "inlineData"]

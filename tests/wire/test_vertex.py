@@ -171,6 +171,22 @@ async def test_an_account_server_that_cannot_be_reached_is_asked_again_later(
     assert caught.value.remedy is Remedy.RETRY
 
 
+@pytest.mark.parametrize("written", [b"[]", b"5", b"{", b"\xff\xfe", b"{}", b'{"type": "service_account"}', None])
+async def test_a_file_that_holds_no_credentials_is_told(
+    written: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "credentials.json"
+    if written is None:
+        path.mkdir()
+    else:
+        path.write_bytes(written)
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(path))
+    with pytest.raises(ProviderError) as caught:
+        await GoogleToken(time.time).get(SOURCE)
+    assert (caught.value.kind, caught.value.remedy) == ("auth", Remedy.TELL)
+    assert "the application default credentials of Google" in str(caught.value)
+
+
 async def test_no_credentials_at_all_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "nowhere.json"))
     with pytest.raises(ProviderError) as caught:
