@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from attrs import define, field, frozen
 
-from kesoku_actors.harness.sites import Site, is_foreign
+from kesoku_actors.harness.sites import Site, is_foreign, site_of_frame
 from kesoku_actors.harness.touches import Touch
 
 _CONTAINERS: Final = (list, dict, set, deque, bytearray)
@@ -96,8 +96,9 @@ class Accesses:
             self._note(frame, named, site)
 
     def _use(self, frame: FrameType) -> None:
-        site = _site(frame)
-        for named in _named_in(frame.f_code.co_filename).get(frame.f_lineno, ()):
+        every = _named_in(frame.f_code.co_filename).get(frame.f_lineno, ())
+        site = site_of_frame(frame) if every else _site(frame)
+        for named in every:
             if named.awaits and named.changes:
                 self._waiting.setdefault(frame, []).append((named, site))
             else:

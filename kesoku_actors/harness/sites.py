@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from pathlib import PurePath
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, Final
 
 from attrs import field, frozen
@@ -47,6 +47,19 @@ def site_of(coroutine: Any) -> Site | None:
         if not is_foreign(code):
             found = Site(code.co_filename, line, code.co_name, found)
     return found
+
+
+def site_of_frame(frame: FrameType) -> Site:
+    """Return the line that a frame runs, with those of the program's own that called it."""
+    through: list[FrameType] = []
+    above: FrameType | None = frame
+    while above is not None and not is_foreign(above.f_code):
+        through.append(above)
+        above = above.f_back
+    site: Site | None = None
+    for one in reversed(through[1:]):
+        site = Site(one.f_code.co_filename, one.f_lineno, one.f_code.co_name, site)
+    return Site(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, site)
 
 
 def _frames(coroutine: Any) -> Iterator[tuple[CodeType, int]]:

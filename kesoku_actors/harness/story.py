@@ -140,11 +140,13 @@ class _Telling:
             uses[use.step.number].append(use)
         held = {(event.who, event.at) for event in self.form.events if isinstance(event, Hold)}
         raised = self.failing.raised if is_failing else None
+        cancelled: set[str] = set()
         for step in observed.steps:
             lane = step.lane
+            cancelled.update(label for use in uses[step.number] for label in use.touch.reaches)
             if lane is None or lane.label not in self.shown:
                 continue
-            here = [use for use in uses[step.number] if use.touch.thing in shared]
+            here = [use for use in uses[step.number] if use.touch.thing in shared or _is_of(use, witnesses)]
             is_witness = any(_is_of(use, witnesses) for use in here)
             is_held = is_failing and (lane.label, step.lane_step) in held
             is_end = raised is not None and raised.step == step.number
@@ -165,7 +167,7 @@ class _Telling:
                 lane=lane.label,
                 lane_step=step.lane_step,
                 time=step.time,
-                what="; ".join(said) or "goes on",
+                what="; ".join(said) or ("is cancelled" if lane.label in cancelled else "goes on"),
                 site=site,
                 source=source_of(site),
                 is_witness=is_witness,

@@ -10,7 +10,8 @@ gap that the other gets into.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Final
 
@@ -61,21 +62,24 @@ class Looking:
 
     def deciding(self) -> Deciding:
         """Return the two events; none when nothing decides alone."""
-        rules = (
-            self._circle,
+        rules: tuple[Callable[[], Deciding | None], ...] = (
+            partial(self._circle, of_events=False),
             self._refused,
             self._acted_late,
             self._cut_short,
             self._flipped,
+            partial(self._circle, of_events=True),
             self._cancelled,
             self._held,
             self._only_one,
         )
         return next((found for rule in rules if (found := rule()) is not None), Deciding())
 
-    def _circle(self) -> Deciding | None:
+    def _circle(self, *, of_events: bool) -> Deciding | None:
+        """Tasks that wait for each other. With events the question is why they are never set: that comes first."""
         circle = circle_of(self.blocked)
-        if len(circle) < 2:
+        is_of_events = all(one.waits_for.startswith("waits for") for one in circle)
+        if len(circle) < 2 or is_of_events is not of_events:
             return None
         both = tuple(map(self._blocked_witness, circle[:2]))
         if len(circle) == 2:

@@ -25,7 +25,7 @@ from trio._channel import MemoryChannelState
 from trio._sync import _LockImpl
 
 from kesoku_actors.harness.lanes import Lane
-from kesoku_actors.harness.sites import Site, is_foreign
+from kesoku_actors.harness.sites import Site, is_foreign, site_of_frame
 from kesoku_actors.harness.touches import CLOSED, Touch, label_of
 
 _NOT_THE_MAKER: Final = ("contextlib.py", "footprints.py")
@@ -233,7 +233,7 @@ def _maker(frame: FrameType | None) -> FrameType | None:
 
 def _toucher() -> Site | None:
     frame = _maker(sys._getframe(2))
-    return None if frame is None else Site(_file(frame), frame.f_lineno, frame.f_code.co_name)
+    return None if frame is None else site_of_frame(frame)
 
 
 def _file(frame: FrameType) -> str:
