@@ -114,7 +114,8 @@ class ClaudeModel:
             await client.aclose()
 
     def _written(self, request: Request, media: MediaByRow) -> Written:
-        options = ClaudeOptions(provider=self.name, model=self.model, thinking_level=self.thinking_level)
+        level = None if request.is_plain else self.thinking_level
+        options = ClaudeOptions(provider=self.name, model=self.model, thinking_level=level)
         declared = self._declaring(request.tools)
         written = write(ClaudeRequest(request=request, options=options, declared=declared, media=media))
         self._tell(written, request)

@@ -58,7 +58,7 @@ def make_body(
     declared = declare(request.tools) if declared is None else declared
     stretch = Stretch.of(request)
     ids = call_ids(stretch, id_rule(options.provider)).by_row
-    messages = make_talk(stretch, ids, options, declared, media or {}, has_tools=bool(request.tools)).messages
+    messages = make_talk(stretch, ids, options, declared, media or {}, has_tools=request.shows_calls).messages
     for index, message in marked(messages).items():
         messages[index] = message
     return {**make_frame(request, options, declared, messages), "messages": messages}

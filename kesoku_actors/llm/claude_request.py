@@ -45,7 +45,7 @@ class ClaudeRequest:
 
     def make(self, stretch: Stretch, ids: Mapping[str, str]) -> Made:
         """Return the messages of a stretch."""
-        has_tools = bool(self.request.tools)
+        has_tools = self.request.shows_calls
         return bodies.make_talk(stretch, ids, self.options, self.declared, self.media, has_tools=has_tools)
 
     def marked(self, messages: Sequence[Mapping[str, Any]]) -> Mapping[int, Mapping[str, Any]]:

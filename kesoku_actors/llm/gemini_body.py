@@ -48,7 +48,7 @@ def make_body(
     to be sent as such, by the id of their message.
     """
     declared = declare(request.tools) if declared is None else declared
-    made = make_talk(Stretch.of(request), options, declared, media or {}, has_tools=bool(request.tools))
+    made = make_talk(Stretch.of(request), options, declared, media or {}, has_tools=request.shows_calls)
     return {**make_frame(request, options, declared), "contents": made.messages}
 
 
@@ -62,7 +62,8 @@ def make_frame(request: Request, options: GeminiOptions, declared: Declared) -> 
     config: dict[str, Any] = {}
     if request.max_output_tokens is not None:
         config["maxOutputTokens"] = request.max_output_tokens
-    if (thinking := thinking_config(options.thinking_level, options.model)) is not None:
+    thinking = None if request.is_plain else thinking_config(options.thinking_level, options.model)
+    if thinking is not None:
         config["thinkingConfig"] = thinking
     if config:
         body["generationConfig"] = config

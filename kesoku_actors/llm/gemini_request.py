@@ -40,7 +40,7 @@ class GeminiRequest:
 
     def make(self, stretch: Stretch, ids: Mapping[str, str]) -> Made:
         """Return the contents of a stretch."""
-        has_tools = bool(self.request.tools)
+        has_tools = self.request.shows_calls
         return bodies.make_talk(stretch, self.options, self.declared, self.media, has_tools=has_tools)
 
     def marked(self, messages: Sequence[Mapping[str, Any]]) -> Mapping[int, Mapping[str, Any]]:

@@ -117,7 +117,7 @@ class OpenAIModel:
             output_limit="max_completion_tokens" if is_openai else "max_tokens",
             declared=self._declaring(request.tools),
             parameters=self.parameters,
-            is_plain=not self.supports_tools,
+            is_plain=request.is_plain or not self.supports_tools,
         )
         written = write(wire)
         if written.repairs:

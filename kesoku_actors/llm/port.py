@@ -112,6 +112,9 @@ class Request:
     tokens: int | None = None
     """How long it is, as far as that is estimated."""
     purpose: Purpose = Purpose.ANSWER
+    is_plain: bool = False
+    """Whether it says no more than words can: calls of earlier answers are told, nothing native goes back, and no
+    thinking is asked for. So is asked again what a service refused (P2)."""
     workspace: Path | None = None
     """The session's folder: the paths of attachments in `history` lead from there."""
     kept: KeptTalks | None = field(default=None, eq=False, repr=False)
@@ -121,6 +124,11 @@ class Request:
 
     Neither headers nor keys are in it. Whoever hears it may read it later; nobody changes it any more.
     """
+
+    @property
+    def shows_calls(self) -> bool:
+        """Whether the calls of earlier answers stand in it as calls."""
+        return bool(self.tools) and not self.is_plain
 
 
 @frozen(kw_only=True)

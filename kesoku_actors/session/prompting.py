@@ -13,7 +13,6 @@ from typing import Final
 
 from attrs import define, evolve, field, frozen
 
-from kesoku_actors.llm.kept_talk import KeptTalks
 from kesoku_actors.llm.port import ProviderError, Remedy, Request
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import ATTACHMENTS, Message, ToolSchema, Usage
@@ -66,7 +65,6 @@ class Prompter:
     """That folder, whether it is there or not."""
     keep_whole: KeepWhole
     log: Logger
-    _kept: KeptTalks = field(factory=KeptTalks, init=False)
     _counts: dict[str, float] = field(factory=dict, init=False)
     _sent: float = field(default=0.0, init=False)
     """Tokens of the draft that was taken last, as we count them."""
@@ -88,17 +86,21 @@ class Prompter:
                 session_id=self.session_id,
                 system=system,
                 history=rows,
-                steps=ready.steps,
+                steps=tuple(evolve(step, native=None) for step in ready.steps) if effect.plain else ready.steps,
                 tools=tools,
                 nudge=NUDGE if effect.nudge else None,
                 tokens=round((frame + ready.tokens) * self.brain.reach.ratio),
-                workspace=self.folder if tools or any(ATTACHMENTS in row.metadata for row in rows) else None,
-                kept=self._kept,
+                workspace=None if effect.plain else self._folder_for(rows, tools),
+                kept=None if effect.plain else history.talks,
+                is_plain=effect.plain,
             ),
             tokens=frame + ready.tokens,
             wants_compaction=may_compact and is_long and self._is_worth(effect.root_id),
             wholes=tuple(row for row in ready.wholes if row.id not in history.kept),
         )
+
+    def _folder_for(self, rows: tuple[Message, ...], tools: tuple[ToolSchema, ...]) -> Path | None:
+        return self.folder if tools or any(ATTACHMENTS in row.metadata for row in rows) else None
 
     def must_wait(self, draft: Draft) -> bool:
         """Tell whether a draft cannot be sent yet."""

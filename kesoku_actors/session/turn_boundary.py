@@ -126,7 +126,7 @@ def infer(state: State, turn: Turn) -> Transition:
     """Begin an inference with its prompt; what an earlier one had streamed is of no more use."""
     ticket = state.ticket + 1
     after = evolve(turn, text="", compact=False) if turn.text or turn.compact else turn
-    prompt = BuildPrompt(ticket, turn.root_id, turn.nudge, turn.compact, turn.model)
+    prompt = BuildPrompt(ticket, turn.root_id, turn.nudge, turn.compact, turn.model, turn.plain)
     return enter(state, Prompting(turn=after, ticket=ticket), ticket), (prompt,)
 
 

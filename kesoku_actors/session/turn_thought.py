@@ -80,7 +80,8 @@ def replied(state: State, phase: Inferring, event: v.ModelFinished) -> Transitio
 def failed(state: State, phase: Inferring, event: v.ModelFailed) -> Transition:
     """Try again, or ask the next model, or end the turn and say why.
 
-    A prompt that was too long is compacted, once in a turn, and tried again at once; it is cut shorter each time.
+    A prompt that was too long is compacted, once in a turn, and tried again at once; it is cut shorter each time. One
+    that the service takes for wrong is asked again in words alone: nothing that happened may end a session.
     One that the day's money does not pay for was never sent: it is no step (B4).
     """
     if event.kind == _UNPAID:
@@ -99,6 +100,8 @@ def failed(state: State, phase: Inferring, event: v.ModelFailed) -> Transition:
     turn = evolve(phase.turn, ended=error, tries=tries, text=phase.text)
     if event.remedy is Remedy.COMPACT and tries < state.limits.max_tries:
         return judge(state, evolve(turn, too_long=turn.too_long + 1, compact=turn.too_long == 0))
+    if event.remedy is Remedy.REPAIR and not turn.plain and tries < state.limits.max_tries:
+        return judge(state, evolve(turn, plain=True))
     hopeless = _hopeless(state.limits, event, tries)
     said = event.message.strip() or "The model failed."
     if hopeless is None:
@@ -207,6 +210,7 @@ def _failed_over(turn: Turn, why: str, following: str) -> Turn:
         too_long=0,
         compact=False,
         nudge=False,
+        plain=False,
     )
 
 

@@ -219,6 +219,7 @@ class BuildPrompt:
     """Build the prompt of the running turn; `nudge` asks once more for an answer (P3).
 
     A compaction under way is waited for. `compact` asks for one, because the model refused the last prompt as too long.
+    With `plain` it is of words alone, because the model's service refused what was asked (P2).
     """
 
     ticket: int
@@ -227,6 +228,7 @@ class BuildPrompt:
     compact: bool = False
     model: int = 0
     """Which of the models will read it, counted from 0."""
+    plain: bool = False
 
 
 @frozen

@@ -267,7 +267,7 @@ def test_a_server_that_asks_for_more_patience_than_ours_ends_the_turn() -> None:
     assert "61 s" in commit.insert[0].content
 
 
-@pytest.mark.parametrize("remedy", [each for each in Remedy if each not in (Remedy.RETRY, Remedy.COMPACT)])
+@pytest.mark.parametrize("remedy", [Remedy.FAIL_OVER, Remedy.TELL])
 def test_what_another_try_cannot_help_is_told_at_once(remedy: Remedy) -> None:
     commit = thinking().fail(remedy).commit
     assert ends(commit) == {"m1": (Status.ERROR, Reason.PROVIDER)}

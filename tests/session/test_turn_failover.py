@@ -24,7 +24,7 @@ def lose(session: Session, why: str, remedy: Remedy = Remedy.FAIL_OVER, kind: st
     return session.hear(v.ModelFailed(ticket, "a", "one", why, remedy, None, 0.5, 1.0, kind=kind))
 
 
-@pytest.mark.parametrize("remedy", [Remedy.FAIL_OVER, Remedy.TELL, Remedy.REPAIR])
+@pytest.mark.parametrize("remedy", [Remedy.FAIL_OVER, Remedy.TELL])
 def test_what_another_try_cannot_help_is_told_once_and_the_next_model_is_asked(remedy: Remedy) -> None:
     session = lose(asking(), "a: the key was refused", remedy)
     assert not session.commit.ends
@@ -35,6 +35,23 @@ def test_what_another_try_cannot_help_is_told_once_and_the_next_model_is_asked(r
     assert session.stand().the(v.BuildPrompt).model == 1
     asked = session.think().the(v.CallModel)
     assert (asked.model, asked.attempt, asked.is_last) == (1, 2, False)
+
+
+def test_what_was_refused_is_asked_once_more_in_words_and_then_of_the_next_model_as_it_was() -> None:
+    session = lose(asking(), "a: a new rule", Remedy.REPAIR)
+    assert session.commit.insert == ()
+    again = session.stand().the(v.BuildPrompt)
+    assert (again.model, again.plain) == (0, True)
+    lose(session.think(), "a: a new rule", Remedy.REPAIR)
+    assert [each.content for each in session.commit.insert] == ["a: a new rule\ntwo (b) goes on instead."]
+    following = session.stand().the(v.BuildPrompt)
+    assert (following.model, following.plain) == (1, False)
+
+
+def test_a_turn_that_asks_in_words_does_so_to_its_end() -> None:
+    session = lose(asking(), "a: a new rule", Remedy.REPAIR).stand().think().say(reply("", call())).stand("c1")
+    session.hear(v.ToolSettled("c1", Outcome.OK)).stand()
+    assert session.the(v.BuildPrompt).plain
 
 
 def test_a_passing_failure_is_retried_before_the_next_model_is_asked() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from types import UnionType
@@ -123,6 +123,8 @@ class ClaudeJudge:
     header: tuple[str, str] = ("authorization", f"Bearer {KEY}")
     goes_on: bool = False
     """Whether a request may end with an answer, to go on with it."""
+    more_rules: Callable[[Mapping[str, Any]], Iterable[str]] = lambda _body: ()
+    """What it refuses beside, in the words it is told with."""
     bodies: list[dict[str, Any]] = field(factory=list)
     cached: list[int] = field(factory=list)
     """Characters of each request that an earlier one had marked for the cache."""
@@ -144,7 +146,7 @@ class ClaudeJudge:
         judged = data
         if self.goes_on and data["messages"][-1]["role"] == "assistant":
             judged = {**data, "messages": [*data["messages"], {"role": "user", "content": [text("(go on)")]}]}
-        problems = [*shape_problems(data), *request_problems(judged)]
+        problems = [*shape_problems(data), *request_problems(judged), *self.more_rules(data)]
         if problems:
             return error_answer(400, "invalid_request_error", "; ".join(problems))
         if not data.get("model", MODEL).startswith("claude"):

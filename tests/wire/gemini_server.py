@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -82,6 +82,8 @@ class GeminiJudge:
 
     path: re.Pattern[str] = re.compile(r"/v1(?:beta)?/models/([^/:]+):streamGenerateContent\?alt=sse\Z")
     header: tuple[str, str] = ("x-goog-api-key", KEY)
+    more_rules: Callable[[Mapping[str, Any]], Iterable[str]] = lambda _body: ()
+    """What it refuses beside, in the words it is told with."""
     bodies: list[dict[str, Any]] = field(factory=list)
     headers: list[dict[str, str]] = field(factory=list)
 
@@ -100,7 +102,7 @@ class GeminiJudge:
         self.bodies.append(data)
         if not found[1].startswith("gemini"):
             return error_answer(404, "NOT_FOUND", f"models/{found[1]} is not found for API version v1")
-        problems = [*shape_problems(data), *request_problems(data, model=found[1])]
+        problems = [*shape_problems(data), *request_problems(data, model=found[1]), *self.more_rules(data)]
         return error_answer(400, "INVALID_ARGUMENT", "; ".join(problems)) if problems else None
 
 
