@@ -1,6 +1,7 @@
 """The store actor: the one writer, group commit, the retries (C9).
 
-Invariants: a letter is answered only after the commit that carries it; what a group changed is published before its
+Invariants: a letter is answered only after the commit that carries it, or at once where the engine remembers the answer
+and nothing is to be stored; what a group changed is published before its
 letters are answered, in `rev` order; a group that the database did not take is tried again as a whole, and after the
 last try every letter of it is refused with `StoreBusy`. Damage refuses the letters in hand and ends the actor, so that
 the process ends with the exit code of `StoreDamaged` (C8).
@@ -175,8 +176,13 @@ class _Writer:
 
     async def commit(self, letters: list[Letter[Command]]) -> None:
         """Commit one group and answer its letters. Raises `StoreDamaged`."""
+        commands = [letter.message for letter in letters]
+        if (remembered := self.engine.from_memory(commands)) is not None:
+            for letter, reply in zip(letters, remembered, strict=True):
+                letter.reply(reply)
+            return
         try:
-            replies, publication = await self._patiently(partial(self.engine.run, [each.message for each in letters]))
+            replies, publication = await self._patiently(partial(self.engine.run, commands))
         except faults.PASSING as error:
             self._tell(error)
             for letter in letters:

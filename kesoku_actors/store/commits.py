@@ -50,11 +50,6 @@ from kesoku_actors.store.turns import (
 )
 from kesoku_actors.store.workers import is_registered, write_down
 
-_PEOPLE_BEFORE: Final = (
-    "SELECT id FROM messages INDEXED BY messages_open WHERE session_no = ?"
-    " AND status IN ('pending_agent', 'processing') AND root_seq IS NULL AND role = 'user' AND seq < ?"
-    " AND NOT EXISTS (SELECT 1 FROM covers WHERE message_id = messages.id AND ended IS NULL) ORDER BY seq"
-)
 _LEFT_OPEN: Final = (
     "SELECT EXISTS (SELECT 1 FROM messages INDEXED BY messages_open WHERE session_no = ?1"
     " AND status IN ('pending_agent', 'processing') AND root_seq = ?2),"
@@ -214,22 +209,18 @@ def _moved(tx: Transaction, session: Session, command: Commit) -> str | None:
         message = tx.get(taking.message_id)
         if message is None or message.status is not Status.PENDING_AGENT or message.session_id != session.id:
             return f"{taking.message_id} is not waiting"
-        if message.root_id is None and is_covered(tx, message):
+        if message.root_id is None and is_covered(tx, message, session):
             return f"a stop covers {taking.message_id}"
         messages.append(message)
     return _left_behind(tx, session, messages, ended)
 
 
 def _left_behind(tx: Transaction, session: Session, taken: list[Message], ended: list[Message]) -> str | None:
-    people = [message.seq for message in taken if message.is_person]
-    if not people:
-        return None
-    dealt_with = {message.id: message for message in (*taken, *ended)}
-    if session.people_waiting == sum(each.is_person and each.root_id is None for each in dealt_with.values()):
-        return None  # all who wait
-    for (message_id,) in tx.select(_PEOPLE_BEFORE, (session.no, max(people))):
-        if message_id not in dealt_with:
-            return f"O2: {message_id} was said before"
+    last = max((message.seq for message in taken if message.is_person), default=0)
+    dealt_with = {message.id for message in (*taken, *ended)}
+    for each in tx.waiting(session):
+        if each.is_person and each.seq < last and each.id not in dealt_with and not is_covered(tx, each, session):
+            return f"O2: {each.id} was said before"
     return None
 
 
@@ -250,7 +241,7 @@ def _answer(
     """Return what is told of a remembered commit: read now, also when it is sent again."""
     stops = open_stops(tx, session)
     if moved is not None:
-        waiting = queries.waiting(tx.connection, session.no)
+        waiting = tuple(tx.waiting(session))
         return Refused(reason=RefusalReason.MOVED, detail=moved, waiting=waiting, stops=stops)
     turn = tx.get(turn_id) if turn_id is not None else None
     rows = [row for row in map(tx.get, traces.rows) if row is not None]
@@ -265,7 +256,7 @@ def _answer(
         spent_s=spent_s,
         tokens=tokens,
         cost=cost,
-        mode=mode_of(tx, session),
+        mode=mode_of(tx.rules, session),
         stops=stops,
     )
 

@@ -131,6 +131,19 @@ class Engine:
         self._pass("store.after_commit", kinds)
         return replies, changes.publication(counter, tx.counter) if changes.are_any else None
 
+    def from_memory(self, commands: Sequence[port.Command]) -> Sequence[object] | None:
+        """Return the replies to commands of which none needs the database; none where one does: nothing is done then.
+
+        It takes no transaction and no thread, and is called while no group runs.
+        """
+        simple = [each for each in commands if isinstance(each, port.RegisterWorker)]
+        if len(simple) < len(commands) or not all(workers.is_simple(self.memory, each) for each in simple):
+            return None
+        self.memory.drop()
+        replies = [workers.register_simply(self.memory, self.rules, each) for each in simple]
+        self.memory.keep((), ())
+        return replies
+
     def nothing_new(self) -> port.Publication:
         """Return a publication of nothing, with the counter as it is."""
         counter = head(self.connection)

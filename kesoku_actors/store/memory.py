@@ -3,6 +3,7 @@
 * who is registered and holds no row yet (C2): such a registration is lost with the process, and nothing with it; the
   worker's first commit writes it down;
 * which sessions may have a stop that is not done: never too few, sometimes one too many;
+* the epoch;
 * the rows of sessions that are at work, with those of their messages that wait or are worked on: sometimes too few.
 
 Invariants: what a group says is remembered when it is committed and not before; of a command that fails nothing is.
@@ -44,6 +45,9 @@ class Memory:
     """What the present group changes of `_hired`."""
     _calmed: set[str] = field(factory=set, init=False)
     """Sessions whose last stop the present group ends."""
+    _epoch: int | None = field(default=None, init=False)
+    _read_epoch: int | None = field(default=None, init=False)
+    """As the present group reads or raises it."""
     _sessions: dict[str, Session] = field(factory=dict, init=False)
     _open: dict[tuple[str, str], str] = field(factory=dict, init=False)
     """The open one of each chatbot and channel, among them."""
@@ -68,6 +72,15 @@ class Memory:
         if who is not None or session_id in self._hired or session_id in self._hires:
             self._hires[session_id] = who
 
+    @property
+    def epoch(self) -> int | None:
+        """The epoch (C2), once it was read."""
+        return self._read_epoch or self._epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Remember the epoch as it is now."""
+        self._read_epoch = epoch
+
     def may_be_stopped(self, session_id: str) -> bool:
         """Return whether the session may have a stop that is not done; without one there is nothing to look for."""
         return session_id in self._stopped
@@ -80,6 +93,10 @@ class Memory:
     def calm(self, session_id: str) -> None:
         """Every stop of the session is done."""
         self._calmed.add(session_id)
+
+    def at_work(self, session_id: str) -> Session | None:
+        """Return a session that is remembered; what is changed of it no group may be in the midst of."""
+        return self._sessions.get(session_id)
 
     def take(self, session_id: str) -> Session | None:
         """Return a session that is remembered, and remember it no more."""
@@ -97,13 +114,13 @@ class Memory:
         for session_id in [id for id, session in self._sessions.items() if session.channel == channel]:
             self.take(session_id)
 
-    def mark(self) -> tuple[dict[str, Hired | None], set[str]]:
+    def mark(self) -> tuple[dict[str, Hired | None], set[str], int | None]:
         """Return what the group has said so far, for `back_to`."""
-        return dict(self._hires), set(self._calmed)
+        return dict(self._hires), set(self._calmed), self._read_epoch
 
-    def back_to(self, mark: tuple[dict[str, Hired | None], set[str]]) -> None:
+    def back_to(self, mark: tuple[dict[str, Hired | None], set[str], int | None]) -> None:
         """Forget what a command said that failed."""
-        self._hires, self._calmed = mark
+        self._hires, self._calmed, self._read_epoch = mark
 
     def keep(self, sessions: Iterable[Session], rows: Iterable[Message]) -> None:
         """The group is committed; these sessions and messages it has read or written."""
@@ -113,6 +130,7 @@ class Memory:
             else:
                 self._hired[session_id] = who
         self._stopped -= self._calmed
+        self._epoch = self.epoch
         self.drop()
         for session in sessions:
             if session.is_at_work:
@@ -129,8 +147,8 @@ class Memory:
 
     def drop(self) -> None:
         """Begin a group; what one before it said that was not committed is forgotten."""
-        if self._hires or self._calmed:
-            self._hires, self._calmed = {}, set()
+        if self._hires or self._calmed or self._read_epoch:
+            self._hires, self._calmed, self._read_epoch = {}, set(), None
 
 
 def _key(session: Session) -> tuple[str, str]:

@@ -43,10 +43,6 @@ REFUSAL_EVERY_S: Final = 60.0
 """People are told once in this time that too many messages wait (B4)."""
 NO_METADATA: Final[Mapping[str, Any]] = MappingProxyType({})
 
-_PEOPLE_WAITING = (
-    "SELECT count(*) FROM messages INDEXED BY messages_open WHERE session_no = ?"
-    " AND status IN ('pending_agent', 'processing') AND root_seq IS NULL AND role = 'user'"
-)
 # A post without an external id gives its message its own id, so that the message and its tombstone remember the post.
 _KNOWN = (
     "SELECT EXISTS (SELECT 1 FROM messages WHERE id = ?1), EXISTS (SELECT 1 FROM refused WHERE id = ?1),"
@@ -62,7 +58,7 @@ def post(tx: Transaction, command: Post) -> PostReply:
     if before is not None:
         return before
     session = _session_for(tx, inbound)
-    if inbound.role is Role.USER and _people_waiting(tx, session) >= tx.rules.max_waiting:
+    if inbound.role is Role.USER and sum(each.is_person for each in tx.waiting(session)) >= tx.rules.max_waiting:
         if inbound.external_id is not None:
             _have_seen(tx, inbound, None)
         else:
@@ -156,12 +152,6 @@ def _posted_before(tx: Transaction, command: Post) -> Posted | Gone | PostRefuse
         message_id = row[0]
     message = None if message_id is None else tx.get(message_id)
     return Posted(message=message, is_new=False) if message else Gone(external_id=inbound.external_id or command.id)
-
-
-def _people_waiting(tx: Transaction, session: Session) -> int:
-    if session.people_waiting is None:
-        session.people_waiting = tx.one(_PEOPLE_WAITING, (session.no,))
-    return session.people_waiting
 
 
 def _session_for(tx: Transaction, inbound: Inbound) -> Session:

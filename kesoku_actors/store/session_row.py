@@ -12,7 +12,7 @@ from typing import Final
 import apsw
 from attrs import define, field
 
-from kesoku_actors.protocol import BusyMode, Channel, Message, SessionState
+from kesoku_actors.protocol import BusyMode, Channel, Message, SessionState, Waiting
 from kesoku_actors.store.sql import Row, first
 
 _READ: Final = (
@@ -56,8 +56,10 @@ class Session:
     turn_spent_s: float
     hired: tuple[int, int] | None = field(default=None, init=False)
     """Epoch and worker of a registration that holds no row yet, and so stands in none."""
-    people_waiting: int | None = field(default=None, init=False)
-    """How many messages of people wait for a turn (B4); none: not counted since that changed."""
+    waiting: dict[str, Waiting] | None = field(default=None, init=False)
+    """What waits to be taken, by id, in order; none: not read yet."""
+    is_new: bool = field(default=False, init=False)
+    """Whether it is known that no message has belonged to a turn yet."""
     rows: dict[str, Message] = field(factory=dict, init=False)
     """What `Memory` keeps of its messages from one group to the next, by id."""
     _read: Row = field(default=(), init=False)
@@ -70,7 +72,7 @@ class Session:
     @property
     def is_at_work(self) -> bool:
         """Return whether a worker is about to commit for it, so that its row will be read again soon."""
-        return bool(self.hired or self.turn_is_open or self.people_waiting)
+        return bool(self.hired or self.turn_is_open or self.waiting)
 
     def begin_turn(self, root_seq: int, began: float) -> None:
         """Count a new turn, which is the open one now."""

@@ -6,7 +6,7 @@ from kesoku_actors.protocol import BusyMode, Channel, Reason, SessionState, Stop
 from kesoku_actors.store import queries
 from kesoku_actors.store.port import ChooseModel, CloseSession, NothingToStop, SetMode, WipeSession
 from kesoku_actors.store.stops import settle_stops, stop_all
-from kesoku_actors.store.transaction import Session, Transaction
+from kesoku_actors.store.transaction import Rules, Session, Transaction
 
 _TABLES_OF_SESSION = ("messages", "ended_turns", "steps", "calls", "jobs", "grants", "stops", "commits", "summaries")
 
@@ -21,13 +21,13 @@ def open_session(tx: Transaction, channel: Channel) -> Session:
     columns = "(id, chatbot_id, channel_id, state, created, last_activity)"
     tx.execute(f"INSERT INTO sessions {columns} VALUES (?, ?, ?, 'open', ?, ?)", (session_id, *key, now, now))
     session = tx.session(session_id)
-    session.people_waiting = 0
+    session.waiting, session.is_new = {}, True
     return session
 
 
-def mode_of(tx: Transaction, session: Session) -> BusyMode:
+def mode_of(rules: Rules, session: Session) -> BusyMode:
     """Return the busy mode of the session's channel (I5)."""
-    return session.mode or tx.rules.default_mode
+    return session.mode or rules.default_mode
 
 
 def set_mode(tx: Transaction, command: SetMode) -> BusyMode:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from kesoku_actors.protocol import Message, Reason, Status, Stop
+from kesoku_actors.protocol import Message, Reason, Status, Stop, Waiting
 from kesoku_actors.store import queries
 from kesoku_actors.store.port import NothingToStop, RequestForce, RequestStop, TooEarly
 from kesoku_actors.store.transaction import Session, Transaction
@@ -33,7 +33,7 @@ def request_stop(tx: Transaction, command: RequestStop) -> Stop | NothingToStop:
 def stop_all(tx: Transaction, session: Session, reason: Reason) -> Stop | NothingToStop:
     """Store a stop of the open turn, else of the first waiting message, and of every message waiting now."""
     turn = [message.id for message in queries.turn(tx.connection, session.no)]
-    covers = turn + [message.id for message in queries.waiting(tx.connection, session.no)]
+    covers = turn + [message.id for message in tx.waiting(session)]
     return _store(tx, session, covers[0], covers, reason) if covers else NothingToStop()
 
 
@@ -54,9 +54,9 @@ def request_force(tx: Transaction, command: RequestForce) -> Stop | TooEarly | N
     return _changed(tx, seq)
 
 
-def is_covered(tx: Transaction, message: Message) -> bool:
-    """Return whether a stop that is not done covers this message."""
-    if not tx.memory.may_be_stopped(message.session_id):
+def is_covered(tx: Transaction, message: Message | Waiting, session: Session) -> bool:
+    """Return whether a stop that is not done covers this message of the session."""
+    if not tx.memory.may_be_stopped(session.id):
         return False
     sql = "SELECT 1 FROM covers WHERE message_id = ? AND ended IS NULL"
     return tx.one(sql, (message.id,)) is not None

@@ -10,7 +10,7 @@ leaves no trace.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import apsw
@@ -29,8 +29,10 @@ from kesoku_actors.protocol import (
     Status,
     Stop,
     Type,
+    Waiting,
 )
 from kesoku_actors.protocol.messages import check_shape
+from kesoku_actors.store import queries
 from kesoku_actors.store.memory import Memory
 from kesoku_actors.store.port import Publication
 from kesoku_actors.store.rows import MESSAGE_COLUMNS, changed, filled, message_of, to_json
@@ -227,6 +229,12 @@ class Transaction:
             raise NotFound(f"there is no session {session_id!r}; list those there are with `chat -l`")
         return session
 
+    def waiting(self, session: Session) -> Collection[Waiting]:
+        """Return the messages of a session that wait to be taken and belong to no turn, by seq."""
+        if session.waiting is None:
+            session.waiting = {each.id: each for each in queries.waiting(self.connection, session.no)}
+        return session.waiting.values()
+
     def insert(
         self,
         session: Session,
@@ -260,8 +268,10 @@ class Transaction:
         names = (message.id, external_id, sender, role, type, status)
         self.execute(_INSERT, (*numbers, *names, content, parent_id, root_id, timestamp, stored))
         self.changes.messages[message.id] = self._known[message.id] = message
-        if session.people_waiting is not None and message.waits and message.is_person:
-            session.people_waiting += 1
+        if session.waiting is not None and message.waits:
+            session.waiting[message.id] = Waiting(
+                id=message.id, seq=seq, is_person=message.is_person, wakes=message.wakes
+            )
         return message
 
     def save(self, message: Message) -> Message:
@@ -278,8 +288,10 @@ class Transaction:
         values = (rev, message.status, message.content, to_json(message.metadata), root.id, root.seq, place)
         self.execute(_ROOT, (*values, message.seq))
         saved, session = self._saved(message), self._sessions.get(message.session_id)
-        if session is not None and session.people_waiting is not None and message.role is Role.USER:
-            session.people_waiting -= 1
+        if session is not None:
+            session.is_new = False
+            if session.waiting is not None:
+                session.waiting.pop(message.id, None)
         return saved
 
     def remove(self, session: Session, message_ids: Sequence[str]) -> None:
@@ -292,7 +304,8 @@ class Transaction:
             if self.memory.may_be_stopped(session.id):
                 self.execute(_ENDED, ("gone", message_id))
             self._known.pop(message_id, None)
-            session.people_waiting = None
+            if session.waiting is not None:
+                session.waiting.pop(message_id, None)
             self.changes.removed.append((message_id, session.id, rev))
 
     def _saved(self, message: Message) -> Message:

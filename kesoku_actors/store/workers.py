@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from kesoku_actors.protocol import Channel, Message, Status
+from kesoku_actors.protocol import Channel, Message, SessionState, Status
 from kesoku_actors.store import queries
 from kesoku_actors.store.jobs import dead_jobs
+from kesoku_actors.store.memory import Memory
 from kesoku_actors.store.port import (
     BeginEpoch,
     DeadCall,
@@ -17,7 +18,7 @@ from kesoku_actors.store.port import (
 )
 from kesoku_actors.store.sessions import mode_of
 from kesoku_actors.store.stops import open_stops
-from kesoku_actors.store.transaction import Session, Transaction
+from kesoku_actors.store.transaction import Rules, Session, Transaction
 from kesoku_actors.store.turns import give_back
 
 _DEFAULT_ATTEMPTS = GiveBack(key=WorkerKey(session_id="", epoch=0, worker=0), clean=False).max_attempts
@@ -26,6 +27,7 @@ _DEFAULT_ATTEMPTS = GiveBack(key=WorkerKey(session_id="", epoch=0, worker=0), cl
 def begin_epoch(tx: Transaction, command: BeginEpoch) -> EpochBegun:
     """Raise the epoch and give back what the workers of earlier ones held."""
     epoch = tx.one("UPDATE meta SET value = value + 1 WHERE name = 'epoch' RETURNING value")
+    tx.memory.set_epoch(epoch)
     tx.write_sessions()  # of what the group did before
     written = [id for (id,) in tx.select("SELECT id FROM sessions WHERE worker IS NOT NULL ORDER BY no")]
     for session_id in dict.fromkeys([*written, *tx.memory.all_hired()]):
@@ -48,9 +50,10 @@ def register(tx: Transaction, command: RegisterWorker) -> Registered:
     down (`write_down`). Raises `NotFound` for a session that is not there, `StoreFault` when the epoch is over.
     """
     key, session = command.key, tx.session(command.key.session_id)
-    epoch = tx.one("SELECT value FROM meta WHERE name = 'epoch'")
-    if key.epoch != epoch:
-        raise StoreFault(f"C2: the epoch {key.epoch} is over, it is {epoch} now; the worker ends")
+    if tx.memory.epoch is None:
+        tx.memory.set_epoch(tx.one("SELECT value FROM meta WHERE name = 'epoch'"))
+    if key.epoch != tx.memory.epoch:
+        raise StoreFault(f"C2: the epoch {key.epoch} is over, it is {tx.memory.epoch} now; the worker ends")
     if not is_registered(session, key):
         if session.turn_is_open and any(row.status is Status.PROCESSING for row in _turn(tx, session)):
             give_back(tx, session, clean=False, max_attempts=_DEFAULT_ATTEMPTS)
@@ -59,13 +62,43 @@ def register(tx: Transaction, command: RegisterWorker) -> Registered:
     turn = _turn(tx, session) if session.turn_is_open else ()
     return Registered(
         channel=session.channel,
-        mode=mode_of(tx, session),
-        waiting=queries.waiting(tx.connection, session.no),
+        mode=mode_of(tx.rules, session),
+        waiting=tuple(tx.waiting(session)),
         returned=tuple(message.id for message in turn),
         returned_began=session.turn_began if turn else None,
         stops=open_stops(tx, session),
         self_started=session.self_started,
-        has_history=queries.has_history(tx.connection, session.no),
+        has_history=not session.is_new and queries.has_history(tx.connection, session.no),
+    )
+
+
+def is_simple(memory: Memory, command: RegisterWorker) -> bool:
+    """Return whether a registration needs nothing of the database.
+
+    Nearly none does: a message has just been stored, and no worker before has left anything behind.
+    """
+    session = memory.at_work(command.key.session_id)
+    if session is None or session.waiting is None or session.state is not SessionState.OPEN:
+        return False
+    is_calm = not session.turn_is_open and not memory.may_be_stopped(session.id)
+    return is_calm and command.key.epoch == memory.epoch and (session.is_new or session.turns > 0)
+
+
+def register_simply(memory: Memory, rules: Rules, command: RegisterWorker) -> Registered:
+    """Do what `register` does, where that is simple."""
+    key, session = command.key, memory.at_work(command.key.session_id)
+    assert session is not None, "or it is not simple"
+    session.hired = (key.epoch, key.worker)
+    memory.hire(session.id, session.hired)
+    return Registered(
+        channel=session.channel,
+        mode=mode_of(rules, session),
+        waiting=tuple((session.waiting or {}).values()),
+        returned=(),
+        returned_began=None,
+        stops=(),
+        self_started=session.self_started,
+        has_history=not session.is_new,
     )
 
 
