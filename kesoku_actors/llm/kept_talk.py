@@ -17,7 +17,6 @@ Invariant: what is sent equals what is made of the whole request anew, byte for 
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, compress
 from operator import is_not
@@ -107,25 +106,35 @@ _NOTHING: Final = _Piece(rows=0, messages=0, made=0, size=0, json=b"", ids=())
 
 @define(eq=False)
 class KeptTalks:
-    """The talks of one session with its models. Whoever makes the session's requests holds it."""
+    """The talks of one session with its models. Whoever holds the session's history holds it."""
 
     shortest: int = SHORTEST
     compares: bool = False
     """Whether each request is also made whole and compared, for tests. Raises `AssertionError`."""
-    _talks: OrderedDict[tuple[str, str], _Talk] = field(factory=OrderedDict, init=False)
+    _talks: dict[tuple[str, str], _Talk] = field(factory=dict, init=False)
+    """That of the model asked last stands last."""
 
     @property
     def rows(self) -> int:
         """How many rows are kept."""
         return sum(talk.end.rows for talk in self._talks.values())
 
+    @property
+    def size(self) -> int:
+        """How many bytes of JSON are kept."""
+        return sum(talk.end.size for talk in self._talks.values())
+
     def of(self, wire: Wire) -> _Talk:
         """Return the talk with the model of a request; of models asked long ago none is kept."""
-        talk = self._talks.setdefault(wire.asked, _Talk())
-        self._talks.move_to_end(wire.asked)
+        talk = self._talks.pop(wire.asked) if wire.asked in self._talks else _Talk()
+        self._talks[wire.asked] = talk
         while len(self._talks) > MOST_MODELS:
-            self._talks.popitem(last=False)
+            del self._talks[next(iter(self._talks))]
         return talk
+
+    def forget(self) -> None:
+        """Give up everything."""
+        self._talks.clear()
 
 
 def write(wire: Wire) -> Written:

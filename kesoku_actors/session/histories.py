@@ -4,8 +4,9 @@ A worker takes its session's history and, when it ends in order, leaves it here;
 the next worker reads it anew. While it is kept or worked with, the broadcaster tells it of every row that changed, so a
 delivery or a file that came late is in it too.
 
-Invariants: a history is with one worker or here, never both; what is kept is bounded in sessions and in rows, and those
-used longest ago go first. A session whose history is kept still holds no task (B3).
+Invariants: a history is with one worker or here, never both; what is kept is bounded in sessions, in rows and in bytes
+of talks as models were sent them, and those used longest ago go first. A session whose history is kept still holds no
+task (B3).
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from kesoku_actors.session.history import History
 
 MAX_SESSIONS = 256
 MAX_ROWS = 20_000
+MAX_TALKS = 16 * 1024 * 1024
+"""Bytes of JSON; the messages that it was written from take about as much again."""
 
 
 @define(eq=False)
@@ -28,9 +31,11 @@ class Histories:
     latches: Latches
     max_sessions: int = MAX_SESSIONS
     max_rows: int = MAX_ROWS
-    _kept: OrderedDict[str, tuple[History, int]] = field(factory=OrderedDict, init=False)
-    """With the number of rows it was kept with."""
+    max_talks: int = MAX_TALKS
+    _kept: OrderedDict[str, tuple[History, int, int]] = field(factory=OrderedDict, init=False)
+    """With the number of rows it was kept with, and how large its talks are."""
     _rows: int = field(default=0, init=False)
+    _talks: int = field(default=0, init=False)
     _lent: dict[str, History] = field(factory=dict, init=False)
     """Those that a worker has."""
 
@@ -40,8 +45,9 @@ class Histories:
         Of a session that is new, as its registration told, there is nothing to read.
         """
         if session_id in self._kept:
-            history, rows = self._kept.pop(session_id)
+            history, rows, talks = self._kept.pop(session_id)
             self._rows -= rows
+            self._talks -= talks
             if session_id in self.latches.keepers:
                 self._lent[session_id] = history
                 return history
@@ -60,12 +66,25 @@ class Histories:
     def leave(self, session_id: str, history: History) -> None:
         """Keep what a worker that ended in order has read and written."""
         self._lent.pop(session_id, None)
-        self._kept[session_id] = (history, len(history.rows))
-        self._rows += len(history.rows)
+        rows, talks = len(history.rows), history.talks.size
+        self._kept[session_id] = (history, rows, talks)
+        self._rows += rows
+        self._talks += talks
         while len(self._kept) > self.max_sessions or self._rows > self.max_rows:
-            oldest, (_, rows) = self._kept.popitem(last=False)
+            oldest, (_, rows, talks) = self._kept.popitem(last=False)
             self._rows -= rows
+            self._talks -= talks
             self.latches.keepers.pop(oldest, None)
+        if self._talks > self.max_talks:
+            self._forget_talks()
+
+    def _forget_talks(self) -> None:
+        for session_id, (history, rows, talks) in self._kept.items():
+            if self._talks <= self.max_talks:
+                return
+            history.talks.forget()
+            self._kept[session_id] = (history, rows, 0)
+            self._talks -= talks
 
     def forget(self, session_id: str) -> None:
         """Drop what a worker that did not end in order had: part of it may be missing."""

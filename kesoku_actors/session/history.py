@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 from attrs import define, field
 
+from kesoku_actors.llm.kept_talk import KeptTalks
 from kesoku_actors.llm.port import StepContent
 from kesoku_actors.protocol import LEAVES, Message, Role, StoredStep, ToolSchema, awaits_attachments
 from kesoku_actors.protocol.summaries import Spot, Summary
@@ -36,6 +37,8 @@ class History:
     """Tokens of a request beside the history, as it was sent last."""
     framed: tuple[str, tuple[ToolSchema, ...]] = ("", ())
     """The system prompt and the tools that are so many."""
+    talks: KeptTalks = field(factory=KeptTalks)
+    """What models were sent of it."""
     kept: set[str] = field(factory=set)
     """Results shown shortened whose whole was kept in a file."""
     prepared: KeptPreparation = field(init=False)

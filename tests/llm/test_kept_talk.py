@@ -70,7 +70,7 @@ CALL_IDS = st.sampled_from([*["own"] * 6, "", "same", "call00001", "toolu_00002"
 STEPS: Sequence[str] = (
     *["say", "say", "calls"] * 10,
     *["late", "notice", "thought", "partial", "blank", "end the turn"],
-    *["edit", "withdraw", "summarise", "copy", "shorten", "restep", "undo", "orphan"] * 2,
+    *["edit", "withdraw", "summarise", "copy", "shorten", "restep", "undo", "orphan", "late result"] * 2,
     *["tools", "nudge", "system", "model", "limit", "file"] * 2,
 )
 
@@ -87,6 +87,8 @@ class Session:
     rows: list[Message] = field(factory=list)
     steps: list[StepContent] = field(factory=list)
     owed: list[Message] = field(factory=list)
+    foretold: list[Message] = field(factory=list)
+    """Calls whose result stands before them."""
     request: dict[str, Any] = field(factory=lambda: {"tools": (DATE_TOOL,), "system": "Be brief.", "nudge": None})
     files: dict[str, list[Item]] = field(factory=dict)
     number: int = 0
@@ -121,9 +123,11 @@ class Session:
                         rows.append(result(self.next(), call, draw(TEXTS)))
                     else:
                         self.owed.append(call)
+            case "late result" if self.owed:
+                rows.append(result(self.next(), self.owed.pop(), "Late."))
             case "orphan":
-                call = self.owed.pop() if self.owed else called(self.next())
-                rows.append(result(self.next(), call, "Late."))
+                self.foretold.append(called(self.next(), call_id="own"))
+                rows.append(result(self.next(), self.foretold[-1], "Early."))
             case "end the turn":
                 self.steps = [evolve(step, native=None) for step in self.steps]
             case "restep" if self.steps:
@@ -172,6 +176,8 @@ class Session:
                 self.files = {row.id: [CAT]} if row.is_person or row.type is Type.TOOL_RESULT else {}
 
     def _call(self) -> Message:
+        if self.foretold and self.draw(st.booleans()):
+            return self.foretold.pop()
         id = self.draw(CALL_IDS)
         number = self.next()
         return called(number, call_id=f"toolu_own{number}" if id == "own" else id, zone=number)

@@ -7,10 +7,12 @@ from pathlib import Path
 from trio.testing import MockClock
 
 from kesoku_actors.gateway import Gateway, Latches
+from kesoku_actors.llm.kept_talk import KeptTalks
 from kesoku_actors.llm.scripted import Say
 from kesoku_actors.protocol import Role, Status
 from kesoku_actors.session import Histories, History
 
+from ..llm.test_kept_talk import long_talk, rows_made
 from .house import at_home, texts
 
 
@@ -42,3 +44,18 @@ async def _leaves_only_the_last(gateway: Gateway, histories: Histories, left: in
     assert list(histories.latches.keepers) == ["b"][:left]
     assert (await histories.take(gateway, "a")) is not taken["a"]
     assert ((await histories.take(gateway, "b")) is taken["b"]) is bool(left)
+
+
+async def test_talks_as_models_were_sent_them_are_kept_within_a_bound_the_latest_longest(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    measured = KeptTalks()
+    rows_made("openai", long_talk("openai", measured))
+    async with at_home(tmp_path) as home:
+        histories = Histories(Latches(), max_talks=2 * measured.size)
+        taken = {session_id: await histories.take(home.gateway, session_id) for session_id in ("a", "b", "c")}
+        for session_id, history in taken.items():
+            rows_made("openai", long_talk("openai", history.talks))
+            histories.leave(session_id, history)
+        assert [history.talks.rows for history in taken.values()] == [0, measured.rows, measured.rows]
+        assert await histories.take(home.gateway, "a") is taken["a"], "the history itself is still kept"
