@@ -1,7 +1,8 @@
 """Which model answers where: a table that a person may change while the program runs.
 
-A model is made when it is first asked for, with a gate and the actors it needs beside it, and stays until the end. A
-worker reads the table when it starts, so a change takes effect with the next turn of an idle session.
+A model is made when it is first asked for, with a gate and the actors it needs beside it, and stays until the end. One
+is made at a time, and one whose making was given up can be made again. A worker reads the table when it starts, so a
+change takes effect with the next turn of an idle session.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+import trio
 from attrs import define, field
 
 from kesoku_actors.actors import ChildSpec, Dynamic
@@ -32,6 +34,7 @@ class Brains:
     gate_for: Callable[[Provider], ProviderGate] = ProviderGate.of
     """Raises `ConfigError` for a model that must not be used."""
     models: Dynamic = field(factory=lambda: Dynamic("models"))
+    _starting: trio.Lock = field(factory=trio.Lock, init=False)
     _by_name: dict[str, Brain] = field(factory=dict, init=False)
     _chosen: dict[Channel, Brain] = field(factory=dict, init=False)
 
@@ -49,14 +52,14 @@ class Brains:
         return brain.provider
 
     async def _start(self, name: str) -> Brain:
-        provider = self.registry.choose(name).provider
-        if (known := self._by_name.get(provider.name)) is not None:  # `auto` chose one that is here
-            return known
-        gate = self.gate_for(provider)
-        for child in provider_children(provider):
-            await self.models.start(child)
-        await self.models.start(
-            ChildSpec(id=f"gate-{gate.name}", start=partial(provider_actor, gate=gate), mailbox=gate.mailbox)
-        )
-        brain = self._by_name[provider.name] = Brain(provider=provider, gate=gate)
-        return brain
+        async with self._starting:
+            provider = self.registry.choose(name).provider
+            if (known := self._by_name.get(provider.name)) is not None:  # made meanwhile, or chosen by `auto`
+                return known
+            gate = self.gate_for(provider)
+            keeper = ChildSpec(id=f"gate-{gate.name}", start=partial(provider_actor, gate=gate), mailbox=gate.mailbox)
+            for child in (*provider_children(provider), keeper):
+                await self.models.stop(child.id)  # of a choice that was given up
+                await self.models.start(child)
+            brain = self._by_name[provider.name] = Brain(provider=provider, gate=gate)
+            return brain

@@ -128,7 +128,7 @@ def _refusal(take: Callable[[Path], object], path: Path) -> str | None:
 def _gemini_lacks(section: Gemini) -> str | None:
     if section.auth_mode == "api_key":
         return None if section.api_key else "no key is set"
-    return None if section.project_id else "no project of Google Cloud is set"
+    return None  # Google's credentials may name the project
 
 
 def _make_gemini(section: Gemini, world: World, log: Logger) -> Provider:
@@ -161,7 +161,7 @@ def _claude_lacks(section: Claude) -> str | None:
         case "api_key":
             return None if section.api_key else "no key is set"
         case "vertex":
-            return None if section.project_id else "no project of Google Cloud is set"
+            return None  # Google's credentials may name the project
         case None:
             return None if section.api_key or section.project_id else "no key is set"
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import trio
 from trio.testing import MockClock
 
-from kesoku_actors.actors import Dynamic, DynamicSpec
+from kesoku_actors.actors import Cell, ChildSpec, Dynamic, DynamicSpec
 from kesoku_actors.app.brains import Brains
 from kesoku_actors.errors import ConfigError
 from kesoku_actors.llm.gate import ProviderGate
@@ -23,6 +24,37 @@ OTHER = Channel(chatbot_id="test", channel_id="other")
 def model(name: str) -> ScriptedModel:
     scenario = Scenario(rules=(Rule(when_said="", moves=(Say(text=f"I am {name}."),)),))
     return ScriptedModel(scenario, name=name)
+
+
+async def test_a_model_chosen_by_several_at_once_or_given_up_midway_can_be_chosen(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+
+    async def client(cell: Cell[None]) -> None:
+        begun.append("client")
+        await trio.sleep(2)
+        cell.started()
+        await cell.stopping.wait()
+
+    monkeypatch.setattr("kesoku_actors.app.brains.provider_children", lambda _: (ChildSpec(id="c", start=client),))
+    registry = ProviderRegistry()
+    registry.add(ProviderFactory(name="two", missing=lambda: None, make=lambda: model("two"), how=""))
+    first = model("one")
+    default = Brain(provider=first, gate=ProviderGate.of(first))
+    brains = Brains(registry=registry, default=default, models=Dynamic("models"))
+    children = (DynamicSpec(id="models", dynamic=brains.models),)
+    async with at_home(tmp_path, brains=(default,), brain_for=brains.of, provider_children=children) as home:
+        for given_up_after_s in (1, 2.0):
+            with trio.move_on_after(given_up_after_s):
+                await brains.choose(ROOM, "two")
+        async with trio.open_nursery() as nursery:
+            for channel in (ROOM, OTHER):
+                nursery.start_soon(brains.choose, channel, "two")
+        assert brains.of(ROOM) is brains.of(OTHER)
+        assert begun == ["client"] * 3, "one for each that was given up, and one that stays"
+        await home.ended(asked := await home.say("who?"))
+        assert texts(await home.rows(asked.session_id))[-1] == "I am two."
 
 
 async def test_the_chosen_model_answers_from_the_next_turn_on_and_only_there(

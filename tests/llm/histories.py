@@ -111,7 +111,8 @@ def talks(draw: st.DrawFn, provider: str, models: Sequence[str], native: Native)
             rows.insert(0, notice(following(), "Summary of an earlier part of this conversation."))
     tools: tuple[ToolSchema, ...] = draw(st.sampled_from([(DATE_TOOL,), (DATE_TOOL,), (DATE_TOOL,), ()]))
     nudge, system = draw(st.sampled_from([None, None, "Please answer."])), draw(st.sampled_from(["Be brief.", ""]))
-    request = asking(*rows, steps=tuple(steps), tools=tools, nudge=nudge, system=system)
+    plain = not draw(st.integers(0, 7))
+    request = asking(*rows, steps=tuple(steps), tools=tools, nudge=nudge, system=system, is_plain=plain)
     return Talk(request=request, model=home, media=_media(draw, rows))
 
 

@@ -34,6 +34,14 @@ async def test_a_day_takes_no_more_than_its_bound_whoever_asks(tmp_path: Path) -
         assert await home.reader.spent(DAY) == pytest.approx(0.8)
 
 
+@pytest.mark.parametrize("parts", [3, 10, 7, 1000])
+async def test_a_day_is_spent_to_its_last_cent_whatever_its_parts_sum_up_to(tmp_path: Path, parts: int) -> None:
+    async with living(tmp_path / "k.db") as home:
+        assert all([await reserve(home, str(index), 1.0 / parts) for index in range(parts)])
+        assert not await reserve(home, "beyond", 0.000_001)
+        assert await reserve(home, "free", 0.0), "a model that costs nothing answers all the same"
+
+
 async def test_what_is_settled_counts_in_the_place_of_its_estimate(tmp_path: Path) -> None:
     async with living(tmp_path / "k.db") as home:
         assert await reserve(home, "a", 0.9)
