@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +51,7 @@ _OF_PROGRAMS = ("certify", "seed", "replay", "step", "html", "mermaid", "shard",
     "--certify", type=click.IntRange(0, 9), metavar="B", help="Run all schedules with at most B holds, ticks or faults."
 )
 @click.option("--seed", type=int, metavar="N", help="Equal seeds give equal schedules.")
-@click.option("--replay", metavar="TOKEN", help="Play the schedule of a counterexample.")
+@click.option("--replay", metavar="TOKEN", help="Play a counterexample: its token, or a FILE of one.")
 @click.option("--step", is_flag=True, help="With --replay: show the run step by step.")
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a diagram.")
 @click.option("--mermaid", is_flag=True, help="Print the counterexample as a mermaid diagram.")
@@ -104,9 +106,6 @@ def command(target: str | None, config: str | None, **options: Any) -> None:
 
 def _explore(target: str, config: str | None, options: dict[str, Any]) -> None:
     """Explore a program, and end with the exit code of its verdict."""
-    from kesoku_actors.harness.cli import Wanted, check, parse_shard
-    from kesoku_actors.harness.errors import HarnessError
-
     if config is not None:
         raise click.UsageError("-c is for a configuration, and a program was named")
     shard, as_json = options.pop("shard"), options.pop("as_json")
@@ -115,28 +114,41 @@ def _explore(target: str, config: str | None, options: dict[str, Any]) -> None:
         raise click.UsageError("a program is explored by one strategy; several go with --zoo")
     options = {name: value for name, value in options.items() if name not in _OF_THE_ZOO}
     options["strategy"] = strategies[0] if strategies else None
-    try:
+    with _refusals_told():
+        from kesoku_actors.harness.cli import Wanted, check, parse_shard
+
         share = (0, 1) if shard is None else parse_shard(shard)
         code = check(Wanted(target=target, json=as_json, shard=share, **options), sys.stdout, sys.stderr)
-    except HarnessError as error:
-        raise click.UsageError(str(error)) from None
     raise click.exceptions.Exit(code)
 
 
 def _score(target: str | None, config: str | None, given: list[str], options: dict[str, Any]) -> None:
     """Score strategies by the zoo, and end with 0 when they find everything."""
-    from kesoku_actors.harness.errors import HarnessError
-    from kesoku_actors.harness.zoo.bench import Bench, bench
-
     if target is not None or config is not None:
         raise click.UsageError("--zoo takes no program and no configuration: its programs are its own")
     if unfit := [name for name in given if name in _OF_PROGRAMS]:
         raise click.UsageError(f"--{unfit[0]} is for a program, and --zoo has its own")
     wanted = {name: options[name] for name in ("runs", "seconds", "jobs", "seeds", "sample") if name in given}
     lists: dict[str, Any] = {"strategies": tuple(options["strategy"]), "bugs": tuple(options["bug"])}
-    asked = Bench(**wanted, **{name: value for name, value in lists.items() if value})
-    try:
+    with _refusals_told():
+        from kesoku_actors.harness.control import check_trio
+        from kesoku_actors.harness.zoo.bench import Bench, bench
+
+        check_trio()
+        asked = Bench(**wanted, **{name: value for name, value in lists.items() if value})
         code = bench(asked, sys.stdout, sys.stderr, as_json=options["as_json"])
+    raise click.exceptions.Exit(code)
+
+
+@contextmanager
+def _refusals_told() -> Iterator[None]:
+    """Tell what the harness refuses in a line; a trio that it does not know has an exit code of its own."""
+    from kesoku_actors.harness.errors import HarnessError, UnsupportedTrio
+
+    try:
+        yield
+    except UnsupportedTrio as error:
+        tell("error", str(error))
+        raise click.exceptions.Exit(error.exit_code) from None
     except HarnessError as error:
         raise click.UsageError(str(error)) from None
-    raise click.exceptions.Exit(code)

@@ -13,7 +13,7 @@ README is a tutorial of ten minutes. The parts:
 * `control`: one run of a program, in which a strategy decides every step; it alone imports trio
 * `strategy`, `strategies`, `systematic`, `portfolio`, `named`: who decides; a strategy of one's own is two methods
 * `search`, `exploring`, `drawn`, `jobs`, `campaign`: many runs, to a `verdict`
-* `hold`, `reduce`, `schedule`, `token`: a failing run as few named events, and as something to paste
+* `hold`, `reduce`, `schedule`, `token`, `token_file`: a failing run as few named events, and as something to paste
 * `diagnosis`, `observe`, `cause`, `witnesses`, `story`, `report`: why it fails, for a person
 * `zoo`: programs with planted bugs, to measure strategies by: `kesoku-actors check --zoo --strategy FILE.py:NAME`
 * `world`: what a program would reach outside for: clock, disk, network, children, threads, faults, crashes; `allow`:

@@ -25,6 +25,7 @@ from kesoku_actors.harness.report import data_of, mermaid, page, text
 from kesoku_actors.harness.report.ink import COLOURED, PLAIN
 from kesoku_actors.harness.search import Searched
 from kesoku_actors.harness.steps import steps_of
+from kesoku_actors.harness.token_file import pasteable, whole_token
 from kesoku_actors.harness.verdict import EXIT_CODES, Outcome, Verdict
 
 UNSUPPORTED_TRIO: Final = 3
@@ -45,6 +46,7 @@ class Wanted:
     certify: int | None = None
     seed: int | None = None
     replay: str | None = None
+    """A token, or the file that one stands in."""
     step: bool = False
     html: Path | None = None
     mermaid: bool = False
@@ -60,6 +62,8 @@ def check(wanted: Wanted, out: TextIO, err: TextIO) -> int:
     except UnsupportedTrio as error:
         err.write(f"{error}\n")
         return UNSUPPORTED_TRIO
+    if wanted.replay is not None:
+        wanted = evolve(wanted, replay=whole_token(wanted.replay))
     target, _, only = _split(wanted.target)
     programs = {name: _exploration(one, wanted) for name, one in programs_in(load(target), only or None).items()}
     if len(programs) > 1 and (wanted.replay or wanted.html or wanted.resume):
@@ -126,6 +130,7 @@ def _tell(exploration: Exploration, verdict: Verdict, wanted: Wanted, out: TextI
         out.write(f"{mermaid(found)}\n")
         return
     if found is not None:
+        found = evolve(found, token=pasteable(found.token, Path()))
         out.write(f"{text(found, COLOURED if out.isatty() else PLAIN)}\n\n")
     out.write(f"{exploration.name} {verdict}\n")
 

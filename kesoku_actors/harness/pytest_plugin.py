@@ -7,6 +7,7 @@ pytest tests/test_mine.py::test_order --harness-replay ka1....
 from __future__ import annotations
 
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +18,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("harness", "exploration of schedules")
     group.addoption("--harness-runs", type=int, metavar="N", help="schedules for each test with @explore")
     group.addoption("--harness-seconds", type=float, metavar="S", help="CPU seconds for each; less is inconclusive")
-    group.addoption("--harness-replay", metavar="TOKEN", help="play this token in place of exploring")
+    group.addoption(
+        "--harness-replay", metavar="TOKEN", help="play this token, or a file of one; explore nothing"
+    )
 
 
 @pytest.hookimpl(wrapper=True)
@@ -27,8 +30,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     if not hasattr(getattr(item, "obj", None), "__explored__"):
         return (yield)
     from kesoku_actors.harness.front import Overrides, overridden
+    from kesoku_actors.harness.token_file import whole_token
 
-    wanted = Overrides(runs=option.harness_runs, seconds=option.harness_seconds, replay=option.harness_replay)
+    replay = None if option.harness_replay is None else whole_token(option.harness_replay)
+    wanted = Overrides(runs=option.harness_runs, seconds=option.harness_seconds, replay=replay)
     with overridden(wanted):
         return (yield)
 
@@ -39,11 +44,21 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
     report = yield
     if call.excinfo is None or not hasattr(getattr(item, "obj", None), "__explored__"):
         return report
+    from attrs import evolve
+
     from kesoku_actors.harness.front import ProgramFails
+    from kesoku_actors.harness.report import text
+    from kesoku_actors.harness.token_file import pasteable
 
     error = call.excinfo.value
-    if isinstance(error, ProgramFails) and error.verdict.counterexample is not None:
-        token = error.verdict.counterexample.token
-        report.longrepr = str(error)
+    if isinstance(error, ProgramFails) and (found := error.verdict.counterexample) is not None:
+        token = pasteable(found.token, _folder(item.config))
+        report.longrepr = text(evolve(found, token=token))
         report.sections.append(("replay", f"pytest {item.nodeid} --harness-replay {token}"))
     return report
+
+
+def _folder(config: pytest.Config) -> Path:
+    """Return where long tokens go: into the cache of pytest, if there is one."""
+    cache = config.cache
+    return Path() if cache is None else Path(cache.mkdir("harness"))

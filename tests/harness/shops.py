@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 import anyio
 import trio
 from hypothesis import strategies as st
@@ -115,3 +117,9 @@ async def counted(world: World, amounts=st.lists(st.integers(1, 100), min_size=1
         for amount in amounts:
             nursery.start_soon(add, amount)
     assert total == sum(amounts), "an amount was lost"
+
+
+@explore(runs=20, examples=3)
+async def long_order(words=st.just([sha256(bytes([at])).hexdigest() for at in range(100)])) -> None:  # noqa: B008
+    await trio.lowlevel.checkpoint()
+    assert len(words) < 100, "the order is long"

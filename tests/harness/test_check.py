@@ -154,6 +154,24 @@ def test_a_campaign_finds_a_failure_behind_the_inputs_it_passed_over(tmp_path: P
     assert (done.exit_code, "an amount was lost" in done.stdout) == (1, True)
 
 
+def test_a_long_token_is_a_file_that_is_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = check(f"{SHOPS}:long_order")
+    assert found.exit_code == 1
+    [file] = tmp_path.iterdir()
+    assert f"--replay {file.name}" in found.stdout
+    assert len(file.read_text()) > 2_048
+    again = check(f"{SHOPS}:long_order", "--replay", file.name)
+    assert (again.exit_code, "the order is long" in again.stdout) == (1, True)
+    assert list(tmp_path.iterdir()) == [file]
+    steps = check(f"{SHOPS}:long_order", "--replay", str(file), "--step")
+    assert (steps.exit_code, "the program fails" in steps.stdout) == (1, True)
+    whole = json.loads(check(f"{SHOPS}:long_order", "--json").stdout)
+    assert whole["counterexample"]["token"] == file.read_text().strip()
+    absent = check(f"{SHOPS}:long_order", "--replay", "absent.token")
+    assert (absent.exit_code, "absent.token: the token in it cannot be read" in absent.output) == (2, True)
+
+
 def test_shards_are_counted_from_one() -> None:
     assert parse_shard("1/4") == (0, 4)
     for wrong in ("0/4", "5/4", "4", "a/b", "1/0", "/"):
