@@ -39,7 +39,7 @@ class History:
     """The system prompt and the tools that are so many."""
     talks: KeptTalks = field(factory=KeptTalks)
     """What models were sent of it."""
-    kept: set[str] = field(factory=set)
+    kept: frozenset[str] = frozenset()
     """Results shown shortened whose whole was kept in a file."""
     prepared: KeptPreparation = field(init=False)
     _keys: list[Spot] = field(factory=list)

@@ -121,7 +121,7 @@ class Prompter:
                 await self.keep_whole(self.workspace(), file_of(row), row.content)
             except OSError as error:
                 self.log.warning("a long result cannot be kept in a file", call=row.parent_id, error=str(error))
-            self.history.kept.add(row.id)
+            self.history.kept |= {row.id}
 
     def taken(self, draft: Draft) -> Request:
         """Return the request that is sent; what is heard of it is about this draft."""

@@ -1,10 +1,10 @@
 """The store actor: the one writer, group commit, the retries (C9).
 
 Invariants: a letter is answered only after the commit that carries it, or at once where the engine remembers the answer
-and nothing is to be stored; what a group changed is published before its
-letters are answered, in `rev` order; a group that the database did not take is tried again as a whole, and after the
-last try every letter of it is refused with `StoreBusy`. Damage refuses the letters in hand and ends the actor, so that
-the process ends with the exit code of `StoreDamaged` (C8).
+and nothing is to be stored; what a group changed is published before its letters are answered, in `rev` order; a group
+that the database did not take is tried again as a whole, and after the last try every letter of it is refused with
+`StoreBusy`. Damage refuses the letters in hand and ends the actor, so that the process ends with the exit code of
+`StoreDamaged` (C8).
 
 Cancelled, the actor still learns what became of the group it runs: the executor waits for a call that has begun.
 """

@@ -134,14 +134,14 @@ class Memory:
         self.drop()
         for session in sessions:
             if session.is_at_work:
-                session.rows = {}
+                session.rows = ()
                 self._sessions[session.id] = session
                 if session.state is SessionState.OPEN:
                     self._open[_key(session)] = session.id
         for row in rows:
             of = self._sessions.get(row.session_id)
             if of is not None and len(of.rows) < MOST_ROWS and (row.status in _OPEN or row.type is Type.TOOL_CALL):
-                of.rows[row.id] = row
+                of.rows = (*of.rows, row)
         while len(self._sessions) > MOST_SESSIONS:
             self.take(next(iter(self._sessions)))
 

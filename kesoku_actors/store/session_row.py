@@ -60,8 +60,8 @@ class Session:
     """What waits to be taken, by id, in order; none: not read yet."""
     is_new: bool = field(default=False, init=False)
     """Whether it is known that no message has belonged to a turn yet."""
-    rows: dict[str, Message] = field(factory=dict, init=False)
-    """What `Memory` keeps of its messages from one group to the next, by id."""
+    rows: tuple[Message, ...] = field(default=(), init=False)
+    """What `Memory` keeps of its messages from one group to the next."""
     _read: Row = field(default=(), init=False)
 
     @property

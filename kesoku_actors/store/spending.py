@@ -7,6 +7,7 @@ estimates hold; a reservation is settled once, and one that never is counts for 
 from __future__ import annotations
 
 import json
+from typing import Final
 
 import apsw
 
@@ -14,6 +15,9 @@ from kesoku_actors.protocol import Usage
 from kesoku_actors.store.port import ReserveSpending, Settlement, SettleSpending, Spending
 from kesoku_actors.store.sql import first, scalar, select
 from kesoku_actors.store.transaction import Transaction
+
+_NOTHING: Final = 1e-9
+"""US dollars: what sums of amounts may be off by."""
 
 
 def reserve(tx: Transaction, command: ReserveSpending) -> Spending:
@@ -24,7 +28,7 @@ def reserve(tx: Transaction, command: ReserveSpending) -> Spending:
     so_far = of_day(tx.connection, command.day)
     if known is not None:  # its reply was lost
         return Spending(is_reserved=True, dollars=so_far - command.dollars)
-    if so_far + command.dollars > command.most:
+    if so_far + command.dollars > command.most + _NOTHING:
         return Spending(is_reserved=False, dollars=so_far)
     tx.execute("DELETE FROM reservations WHERE day < ?", (command.day - 1,))
     tx.execute("INSERT INTO reservations VALUES (?, ?, ?)", (command.id, command.day, command.dollars))
@@ -58,14 +62,15 @@ def of_turn(connection: apsw.Connection, no: int, root_seq: int) -> tuple[int, f
 
 def of_sessions(connection: apsw.Connection, session_ids: tuple[str, ...]) -> dict[str, Usage]:
     """Return what each session used that had a step, all its inferences together."""
-    kinds = ", ".join(f"sum(t.step ->> '$.usage.{kind}')" for kind in ("input", "cached", "output", "thinking", "cost"))
+    names = ("input", "cached", "written", "output", "thinking", "cost")
+    kinds = ", ".join(f"sum(t.step ->> '$.usage.{name}')" for name in names)
     sql = (
         f"SELECT s.id, {kinds} FROM sessions s JOIN steps t ON t.session_no = s.no"
         " WHERE s.id IN (SELECT value FROM json_each(?)) GROUP BY s.no"
     )
     return {
-        id: Usage(input=into, cached=cached, output=out, thinking=thinking, cost=cost)
-        for id, into, cached, out, thinking, cost in select(connection, sql, (json.dumps(session_ids),))
+        id: Usage(**dict(zip(names, counts, strict=True)))
+        for id, *counts in select(connection, sql, (json.dumps(session_ids),))
     }
 
 

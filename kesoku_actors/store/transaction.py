@@ -214,7 +214,7 @@ class Transaction:
         session = self._sessions.get(session_id)
         if session is None and (session := self.memory.take(session_id)) is not None:
             self._sessions[session_id] = session
-            self._known |= session.rows
+            self._known |= {row.id: row for row in session.rows}
         return session
 
     def delete_session(self, session: Session) -> None:
