@@ -40,27 +40,33 @@ What it does not do:
   is refused or found out, and ends in "nondeterminism", not in a verdict.
 """
 
-from kesoku_actors.harness.control import Limits
-from kesoku_actors.harness.control.footprints import shared
-from kesoku_actors.harness.disk import (
-    CHANGES,
-    Disk,
-    Fault,
-    Kind,
-    Operation,
-    PowerLost,
-    Script,
-    full,
-    mounted,
-    no_fault,
-    power_loss_at,
-)
-from kesoku_actors.harness.front import Inconclusive, ProgramFails, explore
-from kesoku_actors.harness.image import EVERYTHING, NOTHING, PREFIX, SUBSET, SURVIVALS, Survival
-from kesoku_actors.harness.portfolio import Portfolio
-from kesoku_actors.harness.strategies import PCT, POS, SURW, Random, Shuffle, Strict
-from kesoku_actors.harness.systematic import HoldBound as Hold
-from kesoku_actors.harness.verdict import Certificate, Outcome, Verdict
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from kesoku_actors.harness.control import Limits
+    from kesoku_actors.harness.control.footprints import shared
+    from kesoku_actors.harness.disk import (
+        CHANGES,
+        Disk,
+        Fault,
+        Kind,
+        Operation,
+        PowerLost,
+        Script,
+        full,
+        mounted,
+        no_fault,
+        power_loss_at,
+    )
+    from kesoku_actors.harness.front import Inconclusive, ProgramFails, explore
+    from kesoku_actors.harness.image import EVERYTHING, NOTHING, PREFIX, SUBSET, SURVIVALS, Survival
+    from kesoku_actors.harness.portfolio import Portfolio
+    from kesoku_actors.harness.strategies import PCT, POS, SURW, Random, Shuffle, Strict
+    from kesoku_actors.harness.systematic import HoldBound as Hold
+    from kesoku_actors.harness.verdict import Certificate, Outcome, Verdict
 
 __all__ = [
     "CHANGES",
@@ -97,3 +103,29 @@ __all__ = [
     "power_loss_at",
     "shared",
 ]
+
+_WHERE: Final = {
+    "control": ("Limits",),
+    "control.footprints": ("shared",),
+    "disk": (
+        *("CHANGES", "Disk", "Fault", "Kind", "Operation", "PowerLost", "Script"),
+        *("full", "mounted", "no_fault", "power_loss_at"),
+    ),
+    "front": ("Inconclusive", "ProgramFails", "explore"),
+    "image": ("EVERYTHING", "NOTHING", "PREFIX", "SUBSET", "SURVIVALS", "Survival"),
+    "portfolio": ("Portfolio",),
+    "strategies": ("PCT", "POS", "SURW", "Random", "Shuffle", "Strict"),
+    "systematic": ("Hold",),
+    "verdict": ("Certificate", "Outcome", "Verdict"),
+}
+"""Which module each name is in. It is imported when the name is first used: the disk wants apsw, which may be missing,
+and a trio that control does not know is to be told as such and not as an error of an import."""
+_RENAMED: Final = {"Hold": "HoldBound"}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _WHERE.items():
+        if name in names:
+            found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{module}"), _RENAMED.get(name, name))
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -47,3 +47,6 @@ class Escape(HarnessError):
 
 class UnsupportedTrio(HarnessError):
     """The installed trio schedules in a way that this harness does not know."""
+
+    exit_code = 3
+    """What a command ends with."""

@@ -24,7 +24,7 @@ from __future__ import annotations
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kesoku_actors.harness.clocks import Ids, WorldClock
 from kesoku_actors.harness.control.current import RATE, Controlled, current, fault_in, note_in
@@ -32,9 +32,12 @@ from kesoku_actors.harness.control.lives import Lives, Power, come_to_rest, requ
 from kesoku_actors.harness.control.network import Network
 from kesoku_actors.harness.control.procs import Processes, Scripts, simulate_processes
 from kesoku_actors.harness.control.threads import simulate_threads
+from kesoku_actors.harness.errors import HarnessError
 from kesoku_actors.harness.image import SUBSET, Survival
 from kesoku_actors.harness.notes import Note
-from kesoku_actors.harness.storage import Storage
+
+if TYPE_CHECKING:
+    from kesoku_actors.harness.storage import Storage
 
 
 def fault(name: str, rate: float = RATE) -> bool:
@@ -73,9 +76,9 @@ class World:
 
     @property
     def disk(self) -> Storage:
-        """The disk; it is mounted when it is first asked for."""
+        """The disk; it is mounted when it is first asked for. Raises `HarnessError` without the package apsw."""
         if self._disk is None:
-            self._disk = Storage(asks=self.fault, rng=self.stream("disk"), on_power_loss=self.crash)
+            self._disk = _storage()(asks=self.fault, rng=self.stream("disk"), on_power_loss=self.crash)
             self._run.events.undo.append(self._disk.unmount)
         return self._disk
 
@@ -143,3 +146,12 @@ class World:
         if self._run.clock.diagnosis is not None:
             self._run.clock.diagnosis.asked += 1
         return self._run.clock.now
+
+
+def _storage() -> type[Storage]:
+    """Import the disk, which alone needs apsw. Raises `HarnessError` when that is not installed."""
+    try:
+        from kesoku_actors.harness.storage import Storage
+    except ModuleNotFoundError as error:
+        raise HarnessError(f"world.disk needs the package {error.name}, which is not installed") from error
+    return Storage

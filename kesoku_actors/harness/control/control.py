@@ -19,18 +19,19 @@ from typing import Any, Final
 import outcome
 import trio
 from attrs import define, evolve, field
-from trio._core import _run
 
 from kesoku_actors.harness.allow import Allow
 from kesoku_actors.harness.control.canary import TRIED, broken_promise
 from kesoku_actors.harness.control.current import Events
+from kesoku_actors.harness.control.footprints import missing_method
 from kesoku_actors.harness.control.livelock import Suspicion
+from kesoku_actors.harness.control.privates import GLOBAL_RUN_CONTEXT, unsupported
 from kesoku_actors.harness.control.run import Limits, Program, Run, Step
 from kesoku_actors.harness.control.runqueue import Hooks, RunQueue, batches_of_one
 from kesoku_actors.harness.control.standins import VirtualClock, without_the_system
 from kesoku_actors.harness.control.traps import trapped
 from kesoku_actors.harness.control.watchdog import watched
-from kesoku_actors.harness.errors import Deadlock, StepLimit, UnsupportedTrio
+from kesoku_actors.harness.errors import Deadlock, StepLimit
 from kesoku_actors.harness.failures import leaves
 from kesoku_actors.harness.lanes import Lane, short_name
 from kesoku_actors.harness.sites import site_of
@@ -62,7 +63,7 @@ class _Control(trio.abc.Instrument):
     """Flat, as a run that keeps an object for each step is interrupted by the collection of garbage."""
     events: Events = field(factory=Events)
     refused: BaseException | None = None
-    """What the strategy raised."""
+    """What the strategy raised, or what keeps the run from being controlled."""
     deadlock: Deadlock | None = None
     last: Lane | None = None
     _is_fair: bool = False
@@ -105,7 +106,14 @@ class _Control(trio.abc.Instrument):
         return None if self._ending is None else self._last_step - _UNWINDING
 
     def before_run(self) -> None:
-        self.runner = _run.GLOBAL_RUN_CONTEXT.runner
+        try:
+            self._take_over(GLOBAL_RUN_CONTEXT.runner)
+        except AttributeError as missing:  # trio would log it, and go on without us
+            self.refused = unsupported(missing)
+
+    def _take_over(self, runner: Any) -> None:
+        """Put ourselves in the place of trio's queue."""
+        self.runner = runner
         self.runner.instruments = Hooks(self.runner.instruments.data)
         self._deadlines = self.runner.deadlines
         self.runner.runq = self._runq = RunQueue(self, self._deadlines)
@@ -328,10 +336,11 @@ def check_trio() -> None:
     """Raise `UnsupportedTrio` unless the installed trio schedules as this module knows it."""
     version = tuple(int(part) for part in trio.__version__.split(".")[:2])
     if not TRIED[0] <= version <= TRIED[1]:
-        oldest, newest = (".".join(map(str, one)) for one in TRIED)
-        raise UnsupportedTrio(f"this harness knows trio {oldest} to {newest}; installed is {trio.__version__}")
+        raise unsupported("it may take its batches in another way")
+    if (missing := missing_method()) is not None:
+        raise unsupported(f"it has no `{missing}`")
     if (promise := _broken_promise()) is not None:
-        raise UnsupportedTrio(f"trio {trio.__version__} does not do as this harness relies on: {promise}")
+        raise unsupported(f"it does not do as this harness relies on: {promise}")
 
 
 @cache

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from attrs import define, field
-from trio._core import _run
 
+from kesoku_actors.harness.control.privates import GLOBAL_RUN_CONTEXT
 from kesoku_actors.harness.control.standins import VirtualClock
 from kesoku_actors.harness.errors import HarnessError, RunEnded
 from kesoku_actors.harness.faults import Fire, Fires
@@ -50,7 +50,7 @@ class Events:
 
 def current() -> Controlled | None:
     """Return the run under control that the caller is in; none in production."""
-    runner = getattr(_run.GLOBAL_RUN_CONTEXT, "runner", None)
+    runner = getattr(GLOBAL_RUN_CONTEXT, "runner", None)
     clock = getattr(runner, "clock", None)
     return clock.control if isinstance(clock, VirtualClock) else None  # type: ignore[return-value]  # it drives itself
 

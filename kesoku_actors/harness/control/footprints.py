@@ -21,9 +21,8 @@ from typing import Any, Final, Protocol
 
 import trio
 from attrs import define, evolve, field, frozen
-from trio._channel import MemoryChannelState
-from trio._sync import _LockImpl
 
+from kesoku_actors.harness.control.privates import LockImpl, MemoryChannelState
 from kesoku_actors.harness.lanes import Lane
 from kesoku_actors.harness.sites import Site, is_foreign, site_of_frame
 from kesoku_actors.harness.touches import CLOSED, Touch, label_of
@@ -140,6 +139,12 @@ def footprints(*, detail: bool = False) -> Iterator[Watch]:
         _watching.reset(token)
 
 
+def missing_method() -> str | None:
+    """Return a method that is to be watched and that the installed trio does not have; none when it has all."""
+    absent = (f"{owner.__name__}.{name}" for owner, _, name, *_ in _TOUCHED if name not in owner.__dict__)
+    return next(absent, None)
+
+
 def _patches(watch: Watch) -> Iterator[tuple[Any, str, Any]]:
     for owner, kind in _MADE:
         yield owner, "__init__", _replace(owner, "__init__", _making(watch, owner.__init__, kind))
@@ -243,7 +248,7 @@ def _file(frame: FrameType) -> str:
 _MADE: Final[tuple[tuple[Any, str], ...]] = (
     (trio.Event, "event"),
     (MemoryChannelState, "channel"),
-    (_LockImpl, "lock"),
+    (LockImpl, "lock"),
     (trio.Semaphore, "semaphore"),
     (trio.CapacityLimiter, "limiter"),
     (trio.Condition, "condition"),
@@ -259,9 +264,9 @@ _TOUCHED: Final[tuple[tuple[Any, str, str, str, str, bool], ...]] = (
     (trio.Event, "event", "set", "sets", "", True),
     (trio.Event, "event", "is_set", "looks at", "", False),
     (trio.Event, "event", "wait", "waits for", "", False),
-    (_LockImpl, "lock", "acquire_nowait", "takes", "has to wait for", True),
-    (_LockImpl, "lock", "release", "lets go of", "", True),
-    (_LockImpl, "lock", "locked", "looks at", "", False),
+    (LockImpl, "lock", "acquire_nowait", "takes", "has to wait for", True),
+    (LockImpl, "lock", "release", "lets go of", "", True),
+    (LockImpl, "lock", "locked", "looks at", "", False),
     (trio.Semaphore, "semaphore", "acquire_nowait", "takes", "has to wait for", True),
     (trio.Semaphore, "semaphore", "release", "lets go of", "", True),
     (trio.CapacityLimiter, "limiter", "acquire_on_behalf_of_nowait", "takes", "has to wait for", True),

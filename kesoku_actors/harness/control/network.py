@@ -20,9 +20,9 @@ from collections.abc import Callable
 
 import trio
 from attrs import define, field
-from trio._util import ConflictDetector
 
 from kesoku_actors.harness.clocks import WorldClock
+from kesoku_actors.harness.control.privates import ConflictDetector
 
 Pair = frozenset[str]
 

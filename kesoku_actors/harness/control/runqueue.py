@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, Protocol
 
-from trio._core import _run
-from trio._core._instrumentation import Instruments
+from kesoku_actors.harness.control.privates import Instruments, run
 
 _LONG_HEAP: Final = 1_000
 """With so many deadlines, living or not, each step is a pass: there trio clears away the dead ones."""
@@ -41,6 +40,11 @@ class RunQueue(list[Any]):
     def __init__(self, control: Chooses, deadlines: Any) -> None:
         super().__init__()
         self.batch: Final = Batch(control, deadlines)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the next task alone, for a loop that takes its batch in another way: then each step is a pass."""
+        if self.batch.begun():
+            yield self.batch.pop()
 
     def clear(self) -> None:
         """Keep the tasks: each is taken out when it runs."""
@@ -99,7 +103,7 @@ class Hooks(dict[str, Any]):
 @contextmanager
 def batches_of_one() -> Iterator[None]:
     """Let trio's loop take its batches from our queue. For any other queue it stays as it is."""
-    names = vars(_run)
+    names = vars(run)
     before = names.get("list", builtins.list)
     names["list"] = _taken
     try:

@@ -11,11 +11,10 @@ from typing import Any, Final, Protocol
 
 import trio
 from attrs import define
-from trio._core import _run
-from trio._core._wakeup_socketpair import WakeupSocketpair
 
 from kesoku_actors.harness.control.livelock import Diagnosis
 from kesoku_actors.harness.control.places import Owner, call_of, owner_of
+from kesoku_actors.harness.control.privates import WakeupSocketpair, run
 from kesoku_actors.harness.control.traps import guard
 from kesoku_actors.harness.errors import Escape
 
@@ -107,7 +106,7 @@ def _no_descriptors(what: object, done: str) -> Escape:
 @contextmanager
 def without_the_system() -> Iterator[None]:
     """Let trio run without epoll and without its wake-up socket pair."""
-    names = vars(_run)
+    names = vars(run)
     saved_io = names["TheIOManager"]
     saved = {name: WakeupSocketpair.__dict__[name] for name in _WAKEUP}
     names["TheIOManager"] = NoIO

@@ -40,10 +40,9 @@ from weakref import ReferenceType
 
 import trio
 from attrs import define, field, frozen
-from trio._core import _run
-from trio._core._entry_queue import EntryQueue
 
 from kesoku_actors.harness.control.places import Owner, owner_of
+from kesoku_actors.harness.control.privates import CancelStatus, EntryQueue, Runner
 from kesoku_actors.harness.lanes import Lane
 
 _MOST: Final = 20_000
@@ -65,8 +64,8 @@ _CONSTANT: Final = (
     Token,
     TracebackType,
     WrapperDescriptorType,
-    _run.CancelStatus,
-    _run.Runner,
+    CancelStatus,
+    Runner,
     trio.lowlevel.TrioToken,
     trio.abc.Clock,
     trio.abc.Instrument,

@@ -17,11 +17,11 @@ from typing import Any
 
 import outcome
 import trio
-from trio import _threads
 
 from kesoku_actors.harness.allow import Reach
 from kesoku_actors.harness.control.current import Controlled
 from kesoku_actors.harness.control.places import Call, call_of
+from kesoku_actors.harness.control.privates import threads
 from kesoku_actors.harness.control.traps import guard
 from kesoku_actors.harness.errors import Escape
 
@@ -42,7 +42,7 @@ def simulate_threads(run: Controlled) -> None:
             name=lane if started[lane] == 1 else f"{lane}#{started[lane]}",
         )
 
-    places = (vars(_threads), "start_thread_soon", start), (vars(_threads), "_send_message_to_trio", _refuse)
+    places = (vars(threads), "start_thread_soon", start), (vars(threads), "_send_message_to_trio", _refuse)
     for names, name, stand_in in (*places, (vars(trio.lowlevel), "start_thread_soon", start)):
         run.events.undo.append(partial(names.__setitem__, name, names[name]))
         names[name] = stand_in
