@@ -17,7 +17,7 @@ from kesoku_actors.llm.media import MediaByRow
 from kesoku_actors.llm.port import Request
 from kesoku_actors.llm.repaired import RepairedBody
 from kesoku_actors.llm.talk import IdRule, Made, Stretch
-from kesoku_actors.llm.wellformed import json_size
+from kesoku_actors.llm.written import Written
 
 _SOMETHING: Final = {"role": "user", "content": [{"type": "text", "text": "."}]}
 _SERVER_TYPES: Final = rules.SERVER_RESULTS | {rules.SERVER_USE}
@@ -59,14 +59,11 @@ class ClaudeRequest:
             block["type"] in _SERVER_TYPES or "cache_control" in block or any(rules.media_in(block)) for block in blocks
         )
 
-    def is_sound(self, whole: Sequence[Mapping[str, Any]], rest: int, size: int) -> bool:
-        """Tell whether a talk keeps the rules, given that it does before `rest`."""
-        body = {**self.body(whole), "messages": [*([_SOMETHING] if rest else ()), *whole[rest:]]}
-        return (
-            not rules.broken(body)
-            and len(whole) <= names.MOST_MESSAGES
-            and (not rest or json_size(body) + size <= names.LARGEST_BODY)
-        )
+    def is_sound(self, written: Written, rest: int) -> bool:
+        """Tell whether a request keeps the rules, given that it does before `rest`."""
+        messages = written.body[self.key]
+        body = {**written.body, self.key: [*([_SOMETHING] if rest else ()), *messages[rest:]]}
+        return len(messages) <= names.MOST_MESSAGES and not rules.broken(body, size=len(written.content))
 
     def preface(self) -> list[dict[str, Any]]:
         """Return nothing: the system prompt stands elsewhere."""

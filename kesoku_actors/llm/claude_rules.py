@@ -55,9 +55,12 @@ THOUGHTS: Final = frozenset({"thinking", "redacted_thinking"})
 _DOCUMENTS: Final[Mapping[str, str]] = {"base64": names.DOCUMENT_TYPE, "text": "text/plain"}
 
 
-def broken(body: Mapping[str, Any]) -> list[str]:
-    """Return what is wrong, a sentence for each place; empty for a request that keeps the rules."""
-    check = _Check(body=body)
+def broken(body: Mapping[str, Any], *, size: int | None = None) -> list[str]:
+    """Return what is wrong, a sentence for each place; empty for a request that keeps the rules.
+
+    `size` is how many bytes it is, where it is written already; rule 10 holds then.
+    """
+    check = _Check(body=body, size=size)
     return [f"rule {number}: {problem}" for number, rule in _RULES for problem in rule(check)]
 
 
@@ -136,6 +139,7 @@ class _Check:
     """A body, and what several rules want to know of it."""
 
     body: Mapping[str, Any]
+    size: int | None
     messages: Sequence[Message] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -280,12 +284,12 @@ def _media(check: _Check) -> Iterator[str]:
         yield f"{images} images"
     if len(check.messages) > names.MOST_MESSAGES:
         yield f"{len(check.messages)} messages"
-    if (size := json_size(check.body)) > names.LARGEST_BODY:
+    if (size := json_size(check.body) if check.size is None else check.size) > names.LARGEST_BODY:
         yield f"{size} bytes"
 
 
 def _wholeness(check: _Check) -> Iterator[str]:
-    if not is_whole(check.body):
+    if check.size is None and not is_whole(check.body):
         yield "half a surrogate pair"
 
 

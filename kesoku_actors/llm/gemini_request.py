@@ -17,7 +17,7 @@ from kesoku_actors.llm.media import MediaByRow
 from kesoku_actors.llm.port import Request
 from kesoku_actors.llm.repaired import RepairedBody
 from kesoku_actors.llm.talk import Made, Stretch
-from kesoku_actors.llm.wellformed import json_size
+from kesoku_actors.llm.written import Written
 
 _SOMETHING: Final = {"role": "user", "parts": [{"text": "."}]}
 
@@ -51,14 +51,12 @@ class GeminiRequest:
         """Return yes: beside the size and the turn being answered each rule is about one content or neighbours."""
         return True
 
-    def is_sound(self, whole: Sequence[Mapping[str, Any]], rest: int, size: int) -> bool:
-        """Tell whether a talk keeps the rules, given that it does before `rest`."""
-        model = self.options.model
-        body = self.body([*([_SOMETHING] if rest else ()), *whole[rest:]])
-        return (
-            not rules.broken(body, model=model)
-            and not (names.wants_signatures(model) and any(rules.unsigned(whole)))
-            and (not rest or json_size(body) + size <= names.LARGEST_BODY)
+    def is_sound(self, written: Written, rest: int) -> bool:
+        """Tell whether a request keeps the rules, given that it does before `rest`."""
+        model, contents = self.options.model, written.body[self.key]
+        body = {**written.body, self.key: [*([_SOMETHING] if rest else ()), *contents[rest:]]}
+        return not rules.broken(body, model=model, size=len(written.content)) and not (
+            names.wants_signatures(model) and any(rules.unsigned(contents))
         )
 
     def preface(self) -> list[dict[str, Any]]:

@@ -62,9 +62,12 @@ BESIDE: Final = frozenset(
 _BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/_-]{4})*(?:[A-Za-z0-9+/_-]{2}(?:==)?|[A-Za-z0-9+/_-]{3}=?)?\Z")
 
 
-def broken(body: Mapping[str, Any], *, model: str) -> list[str]:
-    """Return what is wrong, a sentence for each place; empty for a request that keeps the rules."""
-    check = _Check(body=body, model=model)
+def broken(body: Mapping[str, Any], *, model: str, size: int | None = None) -> list[str]:
+    """Return what is wrong, a sentence for each place; empty for a request that keeps the rules.
+
+    `size` is how many bytes it is, where it is written already; rule 8 holds then.
+    """
+    check = _Check(body=body, model=model, size=size)
     return [f"rule {number}: {problem}" for number, rule in _RULES for problem in rule(check)]
 
 
@@ -117,6 +120,7 @@ def unsigned(contents: Sequence[Content]) -> Iterator[tuple[int, Part]]:
 class _Check:
     body: Mapping[str, Any]
     model: str
+    size: int | None
 
     @property
     def contents(self) -> Sequence[Content]:
@@ -193,12 +197,12 @@ def _data(check: _Check) -> Iterator[str]:
     for index, _content, part in check.placed():
         if "inlineData" in part and not names.takes_media(part["inlineData"]["mimeType"]):
             yield f"{index}: data of type {part['inlineData']['mimeType']}"
-    if (size := json_size(check.body)) > names.LARGEST_BODY:
+    if (size := json_size(check.body) if check.size is None else check.size) > names.LARGEST_BODY:
         yield f"{size} bytes"
 
 
 def _wholeness(check: _Check) -> Iterator[str]:
-    if not is_whole(check.body):
+    if check.size is None and not is_whole(check.body):
         yield "half a surrogate pair"
 
 

@@ -12,7 +12,7 @@ Invariant: what is sent equals what is made of the whole request anew, byte for 
   files; and all of it when the tools change;
 * rules of one message and of neighbours hold in it and are checked in the rest, which begins behind a stand-in for what
   the user's side said last; what is about the whole (sizes, the turn being answered) a wire looks at each time;
-* a request that breaks a rule, or may break one, is made and mended whole.
+* a request that breaks a rule, or may break one, is made and mended whole, and nothing is kept of it.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ T = TypeVar("T")
 
 SHORTEST: Final = 64
 """Rows of a talk worth keeping anything of."""
+GRAIN: Final = 16
+"""Rows, at least, of what is written in one go when much is; what is given up goes with as many."""
 MOST_MODELS: Final = 2
 """Of one session's, whose talk is kept."""
 
@@ -71,10 +73,10 @@ class Wire(Protocol):
     def may_be_kept(self, messages: Sequence[Mapping[str, Any]]) -> bool:
         """Tell whether no rule joins these messages with others that are not their neighbours."""
 
-    def is_sound(self, whole: Sequence[Mapping[str, Any]], rest: int, size: int) -> bool:
-        """Tell whether a talk keeps every rule, given that it does those of messages and of neighbours before `rest`.
+    def is_sound(self, written: Written, rest: int) -> bool:
+        """Tell whether a request keeps every rule, given that those of messages and of neighbours hold before `rest`.
 
-        `size` is how many bytes stand before.
+        `rest` counts the messages behind the preface. Raises `UnicodeEncodeError` for half a surrogate pair.
         """
 
     def preface(self) -> list[dict[str, Any]]:
@@ -89,7 +91,7 @@ class Wire(Protocol):
 
 @frozen(kw_only=True)
 class _Piece:
-    """An answer and what was said to the model behind it; counts are of all up to its end."""
+    """Answers and what was said to the model behind them; counts are of all up to its end."""
 
     rows: int
     messages: int
@@ -140,7 +142,8 @@ class KeptTalks:
 def write(wire: Wire) -> Written:
     """Return a request as it is sent, and keep of it what its `Request.kept` asks for."""
     request, kept = wire.request, wire.request.kept
-    if kept is None or request.purpose is not Purpose.ANSWER or len(request.history) < kept.shortest:
+    is_kept = request.purpose is Purpose.ANSWER and not request.is_plain
+    if kept is None or not is_kept or len(request.history) < kept.shortest:
         return whole(wire.key, wire.whole())
     written = kept.of(wire).write(wire)
     if written is None:
@@ -175,21 +178,29 @@ class _Talk:
         """Return the request as it is sent; none when it has to be made and mended whole."""
         self._agree(wire)
         stretch, made, named = self._make(wire)
-        messages: list[Mapping[str, Any]] = [*self._messages, *made.messages]
+        known, messages = self.end.rows, [*self._messages, *made.messages]
         marked = wire.marked(messages)
         for place, message in marked.items():
             messages[place] = message
-        settled = self._settled(min(marked, default=len(messages)))
-        rest, size = (settled[-1].messages, settled[-1].size) if settled else (0, 0)
-        if not wire.is_sound(messages, rest, size):
-            return None
-        self._keep(wire, stretch, made, named)
-        settled = self._settled(min(marked, default=len(messages)))
-        rest, preface = settled[-1].messages if settled else 0, wire.preface()
-        parts = [encode_items(preface), *[piece.json for piece in settled], encode_items(messages[rest:])]
-        return Written(
-            body=wire.body(preface + messages), key=wire.key, talk=b"[" + b",".join(filter(None, parts)) + b"]"
-        )
+        unmarked = min(marked, default=len(messages))
+        checked = self._settled(unmarked)
+        try:
+            self._keep(wire, stretch, made, named)
+            written = self._written(wire, messages, unmarked)
+            if wire.is_sound(written, checked[-1].messages if checked else 0):
+                return written
+        except UnicodeEncodeError:  # half a surrogate pair is mended like everything else
+            pass
+        self._cut(known)
+        return None
+
+    def _written(self, wire: Wire, messages: list[Mapping[str, Any]], unmarked: int) -> Written:
+        """Join what is written already and what is not, or not as it is sent now."""
+        settled, preface = self._settled(unmarked), wire.preface()
+        rest = messages[settled[-1].messages if settled else 0 :]
+        parts = [encode_items(preface), *[piece.json for piece in settled], encode_items(rest)]
+        body = wire.body([*preface, *messages])
+        return Written(body=body, key=wire.key, talk=b"[" + b",".join(filter(None, parts)) + b"]")
 
     def _settled(self, messages: int) -> list[_Piece]:
         """Return the pieces that end before or at a message."""
@@ -240,8 +251,8 @@ class _Talk:
         del self._messages[self.end.messages :]
 
     def _keep(self, wire: Wire, stretch: Stretch, made: Made, named: CallIds) -> None:
-        """Keep the messages of a sound request up to its last answer, as far as they stand for themselves."""
-        begin, seen = Seam(row=0, message=0), 0
+        """Keep the messages of a request up to its last answer, as far as they stand for themselves."""
+        begin, seen, last = Seam(row=0, message=0), 0, made.seams[-1:]
         awaited: set[str] = set()
         places: dict[str, int] = {}
         first, ours = self.end.rows, self.end.made
@@ -263,7 +274,8 @@ class _Talk:
                     awaited.add(row.id)
                 elif is_result:
                     awaited.discard(row.parent_id or "")
-            if awaited or _speaks(stretch.rows[begin.row : seam.row]):
+            is_small = seam.row - begin.row < GRAIN and seam not in last
+            if is_small or awaited or _speaks(stretch.rows[begin.row : seam.row]):
                 continue
             messages = made.messages[begin.message : seam.message]
             if not wire.may_be_kept(messages):

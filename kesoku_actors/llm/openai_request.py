@@ -15,6 +15,7 @@ from kesoku_actors.llm.openai_rules import broken, repair
 from kesoku_actors.llm.port import Request
 from kesoku_actors.llm.repaired import RepairedBody
 from kesoku_actors.llm.talk import IdRule, Made, Stretch
+from kesoku_actors.llm.written import Written
 
 _SOMETHING: Final = {"role": "user", "content": "."}
 
@@ -58,10 +59,11 @@ class OpenAIRequest:
         """Return yes: each rule is about one message or neighbours, and ids are ours to give."""
         return True
 
-    def is_sound(self, whole: Sequence[Mapping[str, Any]], rest: int, size: int) -> bool:
-        """Tell whether a talk keeps the rules, given that it does before `rest`."""
-        before = [_SOMETHING] if rest else []
-        return not broken([*bodies.system_message(self.request), *before, *whole[rest:]])
+    def is_sound(self, written: Written, rest: int) -> bool:
+        """Tell whether a request keeps the rules, given that it does before `rest`."""
+        begin, before = len(self.preface()), [_SOMETHING] if rest else []
+        messages = written.body[self.key]
+        return not broken([*messages[:begin], *before, *messages[begin + rest :]], is_written=True)
 
     def preface(self) -> list[dict[str, Any]]:
         """Return the system message."""

@@ -48,12 +48,15 @@ def is_name(name: str) -> bool:
     return _NAME.match(name) is not None
 
 
-def broken(messages: Sequence[ChatMessage]) -> list[str]:
-    """Return what is wrong, a sentence for each place; empty for a history that keeps the rules."""
+def broken(messages: Sequence[ChatMessage], *, is_written: bool = False) -> list[str]:
+    """Return what is wrong, a sentence for each place; empty for a history that keeps the rules.
+
+    `is_written` says that UTF-8 was made of it, so that rule 6 holds.
+    """
     wrong: list[str] = []
     seen: set[str] = set()
     awaited: deque[str] = deque()
-    before, all_whole = "system", is_whole(list(messages))
+    before, all_whole = "system", is_written or is_whole(list(messages))
     for index, message in enumerate(messages):
         role, content, calls = message["role"], message.get("content"), message.get("tool_calls") or []
         if role == "system" and index > 0:
