@@ -7,7 +7,7 @@ ends is no stream: the SDKs keep it until it does, and a server cannot fill the 
 from __future__ import annotations
 
 from codecs import getincrementaldecoder
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Final, Protocol, TypeVar
 
@@ -28,11 +28,11 @@ T = TypeVar("T")
 class Tidier(Protocol):
     """Makes of the bytes that come those that an SDK reads. Raises `ProviderError` and `ValueError`."""
 
-    def feed(self, chunk: bytes) -> bytes:
-        """Return what can be read now."""
+    def feed(self, chunk: bytes) -> Iterable[bytes]:
+        """Yield what can be read now."""
 
-    def end(self) -> bytes:
-        """Return what is left."""
+    def end(self) -> Iterable[bytes]:
+        """Yield what is left."""
 
 
 class WholeCharacters:
@@ -41,13 +41,13 @@ class WholeCharacters:
     def __init__(self) -> None:
         self._decoder = getincrementaldecoder("utf-8")("replace")
 
-    def feed(self, chunk: bytes) -> bytes:
+    def feed(self, chunk: bytes) -> Iterable[bytes]:
         """Return the characters that a chunk completes."""
-        return self._decoder.decode(chunk).encode()
+        return (self._decoder.decode(chunk).encode(),)
 
-    def end(self) -> bytes:
+    def end(self) -> Iterable[bytes]:
         """Return what is left."""
-        return self._decoder.decode(b"", final=True).encode()
+        return (self._decoder.decode(b"", final=True).encode(),)
 
 
 class HeardStream(httpx2.AsyncByteStream):
@@ -66,16 +66,16 @@ class HeardStream(httpx2.AsyncByteStream):
             self._heard()
             try:
                 self._measure(chunk)
-                tidy = chunk if self._tidier is None else self._tidier.feed(chunk)
+                for tidy in (chunk,) if self._tidier is None else self._tidier.feed(chunk):
+                    yield tidy
             except (ProviderError, httpx2.DecodingError, ValueError) as error:
                 problem = error
                 break
-            yield tidy
         if problem is not None:
             async with unwinding(chunks):
                 raise problem
-        if self._tidier is not None:
-            yield self._tidier.end()
+        for tidy in () if self._tidier is None else self._tidier.end():
+            yield tidy
 
     def _measure(self, chunk: bytes) -> None:
         ended = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))

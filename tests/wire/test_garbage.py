@@ -109,6 +109,23 @@ async def test_a_line_that_never_ends_is_no_stream(wire: Any) -> None:
     assert "line" in str(error)
 
 
+async def test_a_blocked_prompt_is_told_whatever_comes_behind_it_in_the_same_packet() -> None:
+    blocked = gemini_server.sse({"promptFeedback": {"blockReason": "SAFETY"}})
+    error = await test_gemini.refused(Answer(parts=(blocked + b"data: {not json\r\n\r\n",)))
+    assert (error.kind, error.remedy) == ("filtered", Remedy.TELL)
+
+
+async def test_a_list_of_chunks_is_an_answer_and_one_of_an_error_is_that_error() -> None:
+    chunks = [gemini_server.content({"text": "Good "}), gemini_server.content({"text": "morning"}, finish="STOP")]
+    refusal = [{"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}}]
+    answers = [Answer(headers=JSON, parts=(json.dumps(each, indent=2).encode(),)) for each in (chunks, refusal)]
+    async with test_gemini.talking_to(*answers) as (_server, _judge, model):
+        assert (await test_gemini.infer(model)).text == "Good morning"
+        with pytest.raises(ProviderError) as caught:
+            await test_gemini.infer(model)
+    assert (caught.value.kind, caught.value.remedy) == ("rate_limit", Remedy.RETRY)
+
+
 async def test_what_keeps_a_connection_alive_is_no_part_of_geminis_answer() -> None:
     answer = gemini_server.sse(gemini_server.content({"text": "Good "}), gemini_server.content({"text": "morning"}))
     ended = gemini_server.sse(gemini_server.content({"text": "."}, finish="STOP"))
