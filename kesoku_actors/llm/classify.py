@@ -14,7 +14,6 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 from attrs import frozen
@@ -246,6 +245,8 @@ def retry_after(value: str | None, *, now: float) -> float | None:
     text = value.strip()
     if text.replace(".", "", 1).isdecimal():
         return float(text)
+    from email.utils import parsedate_to_datetime  # dates are rare here, and it takes long to import
+
     try:
         moment = parsedate_to_datetime(text)
         return max(0.0, moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() - now)

@@ -7,7 +7,7 @@ opens it for writing (C8).
 
 from __future__ import annotations
 
-from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
 import apsw
@@ -21,6 +21,7 @@ MIGRATIONS: Final = ("0001_rows", "0002_summaries", "0003_jobs", "0004_fewer_tre
 SCHEMA: Final = len(MIGRATIONS)
 """The number of the last migration this program knows."""
 
+_FOLDER: Final = Path(__file__).with_name("migrations")
 _LEDGER: Final = "CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY, name TEXT, applied REAL) STRICT"
 
 
@@ -33,7 +34,7 @@ def migrate(connection: apsw.Connection, now: float, upto: int = SCHEMA) -> None
     try:
         connection.execute(_LEDGER)
         for number, name in list(enumerate(MIGRATIONS, start=1))[version:upto]:
-            sql = files("kesoku_actors.store").joinpath("migrations", f"{name}.sql").read_text("utf-8")
+            sql = (_FOLDER / f"{name}.sql").read_text("utf-8")
             select(connection, sql)
             connection.execute("INSERT INTO migrations VALUES (?, ?, ?)", (number, name, now))
         connection.pragma("application_id", APPLICATION_ID)
