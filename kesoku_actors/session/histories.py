@@ -20,8 +20,8 @@ from kesoku_actors.session.history import History
 
 MAX_SESSIONS = 256
 MAX_ROWS = 20_000
-MAX_TALKS = 16 * 1024 * 1024
-"""Bytes of JSON; the messages that it was written from take about as much again."""
+MAX_TALKS = 8 * 1024 * 1024
+"""Bytes of JSON; the messages that it was written from take twice as much again."""
 
 
 @define(eq=False)

@@ -156,7 +156,7 @@ def _measured(provider: str, name: str, dumps: Callable[[Any], bytes]) -> list[R
     return [
         row(
             16,
-            f"request of {MESSAGES} rows, {moment}, {provider} / {name}",
+            f"{MESSAGES} rows, {moment}, {provider} / {name}",
             limit=LIMIT,
             ours=ours[moment],
             floor=floor[moment],
