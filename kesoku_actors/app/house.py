@@ -38,7 +38,7 @@ from kesoku_actors.actors import Cell, ChildSpec, Dynamic, DynamicSpec, Mailbox,
 from kesoku_actors.app.graces import STOP_S, divide
 from kesoku_actors.app.journal import StoreJournal
 from kesoku_actors.app.workspaces import folder_of, workspace_folder
-from kesoku_actors.clock import Clock, World
+from kesoku_actors.clock import World
 from kesoku_actors.gateway import Announcements, Broadcaster, Gateway, Latches, Subscriptions
 from kesoku_actors.llm.gate import provider_actor
 from kesoku_actors.log import Logger
@@ -63,6 +63,7 @@ from kesoku_actors.session import (
     WorkerParts,
     dispatcher,
     janitor,
+    line_of,
     remit_of,
     titler,
 )
@@ -180,10 +181,10 @@ def build_house(plan: Plan) -> House:
         options=evolve(plan.tool_options, shutdown_grace_s=graces.tools_s, ending_s=graces.ending_s),
     )
     add_job_tools(plan.registry, lambda: tools)
-    beside = plan.brain_for if turn_log is None else partial(_logged, plan.brain_for, turn_log, world.clock)
+    beside = partial(_beside, plan, turn_log)
     histories = Histories(latches)
     compactions = Compactions(
-        CompactionParts(gateway=gateway, histories=histories, brain_for=beside, world=world, log=log)
+        CompactionParts(gateway=gateway, histories=histories, line_for=beside, world=world, log=log)
     )
     exits = Exits()
     workers = Dynamic("workers", on_exit=exits.put)
@@ -275,16 +276,20 @@ async def _end_behind(tools: Tools, leftovers: Leftovers, session_id: str) -> No
     await leftovers.end(session_id)
 
 
-def _logged(brain_for: Callable[[Channel], Brain], turn_log: TurnLog, clock: Clock, channel: Channel) -> Brain:
-    """Return the model of a channel, whose inferences beside the turns are written down as well (P4)."""
-    brain = brain_for(channel)
-    return evolve(brain, provider=LoggedProvider(provider=brain.provider, log=turn_log, clock=clock))
+def _beside(plan: Plan, turn_log: TurnLog | None, channel: Channel) -> tuple[Brain, ...]:
+    """Return who is asked in a channel beside its turns, in order: that is written down as well (P4)."""
+    line, clock = line_of(plan.brain_for(channel), plan.failover), plan.world.clock
+    if turn_log is None:
+        return line
+    return tuple(
+        evolve(each, provider=LoggedProvider(provider=each.provider, log=turn_log, clock=clock)) for each in line
+    )
 
 
 def _titler(
-    plan: Plan, may_title: Callable[[Brain], bool], gateway: Gateway, brain_for: Callable[[Channel], Brain]
+    plan: Plan, may_title: Callable[[Brain], bool], gateway: Gateway, line_for: Callable[[Channel], tuple[Brain, ...]]
 ) -> ChildSpec:
-    parts = TitleParts(gateway=gateway, brain_for=brain_for, may_title=may_title, world=plan.world, log=plan.log)
+    parts = TitleParts(gateway=gateway, line_for=line_for, may_title=may_title, world=plan.world, log=plan.log)
     return ChildSpec(id="titles", start=partial(titler, parts=parts), restart=Restart.TEMPORARY, fatal=HOPELESS)
 
 

@@ -17,7 +17,7 @@
 * `titles`: asks the model what to call a session
 """
 
-from kesoku_actors.session.brain import Brain
+from kesoku_actors.session.brain import Brain, line_of
 from kesoku_actors.session.compaction import (
     Compaction,
     CompactionEnd,
@@ -69,6 +69,7 @@ __all__ = [
     "dispatcher",
     "first_difference",
     "janitor",
+    "line_of",
     "receipt",
     "remit_of",
     "titler",

@@ -87,7 +87,8 @@ class CompactionParts:
 
     gateway: Gateway
     histories: Histories
-    brain_for: Callable[[Channel], Brain]
+    line_for: Callable[[Channel], tuple[Brain, ...]]
+    """Who is asked, in order, one when those before it are lost (P2)."""
     world: World
     log: Logger
 
@@ -145,7 +146,7 @@ class Compactions:
                 compaction.session_id,
                 gateway=parts.gateway,
                 histories=parts.histories,
-                brain_for=parts.brain_for,
+                line_for=parts.line_for,
                 world=parts.world,
                 log=parts.log,
                 is_asked=compaction.is_asked,

@@ -1,7 +1,8 @@
 """The work of one compaction: read what is old, have it summarised piece by piece, store the summaries.
 
 One that needs more than a model can be asked at once is parted (`compaction_plan`), and summaries that have become many
-are summarised themselves. A piece that the model refuses as too long is halved.
+are summarised themselves. A piece that the model refuses as too long is halved. When a model is lost the next one
+begins anew, as a turn would (P2).
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from attrs import define, frozen
 
 from kesoku_actors.clock import World
 from kesoku_actors.gateway import Gateway
-from kesoku_actors.llm.gate import infer_once
+from kesoku_actors.llm.gate import Patience, infer_once
 from kesoku_actors.llm.port import Piece as Streamed
 from kesoku_actors.llm.port import ProviderError, Purpose, Remedy, Request
 from kesoku_actors.llm.wellformed import whole_text
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import Channel, Message
 from kesoku_actors.protocol.summaries import Summary
-from kesoku_actors.session.brain import Brain
+from kesoku_actors.session.brain import NOWHERE_ELSE, Brain
 from kesoku_actors.session.compaction_plan import LEAST_SAVING, Sizes, groups, old_turns, pieces, sizes, worth
 from kesoku_actors.session.histories import Histories, read_history
 from kesoku_actors.session.history import History
@@ -81,7 +82,7 @@ async def compact(
     *,
     gateway: Gateway,
     histories: Histories,
-    brain_for: Callable[[Channel], Brain],
+    line_for: Callable[[Channel], tuple[Brain, ...]],
     world: World,
     log: Logger,
     is_asked: bool,
@@ -90,15 +91,24 @@ async def compact(
     session = await until_answered(partial(gateway.reader.session, session_id), log, "read a session")
     if session is None:
         return NothingOld()
-    brain = brain_for(Channel(chatbot_id=session.chatbot_id, channel_id=session.channel_id))
+    line = line_for(Channel(chatbot_id=session.chatbot_id, channel_id=session.channel_id))
     history = histories.find(session_id) or await read_history(gateway, session_id)
     read = partial(gateway.reader.summaries, session_id)
     history.summarise(await until_answered(read, log, "read summaries"))
-    try:
-        made = await _make(history, brain, world, log, is_asked)
-    except ProviderError as error:
-        log.warning("compaction failed", session=session_id, kind=error.kind, error=str(error))
-        return CompactionFailed(why=whole_text(str(error)))
+    lost: list[str] = []
+    made: _Made | NothingOld | TooLittle | CompactionFailed | None = None
+    for brain in line:
+        patience = Patience.WAITS if brain is line[-1] else Patience.LEAVES
+        try:
+            made = await _make(history, brain, patience, world, log, is_asked)
+            break
+        except ProviderError as error:
+            log.warning("a model wrote no summary", session=session_id, kind=error.kind, error=str(error))
+            lost.append(whole_text(str(error)))
+            if error.kind in NOWHERE_ELSE:
+                break
+    if made is None:
+        return CompactionFailed(why="; ".join(lost))
     if not isinstance(made, _Made):
         return made
     store = partial(gateway.store.store_summaries, StoreSummaries(session_id=session_id, summaries=made.summaries))
@@ -118,7 +128,7 @@ class _Made:
 
 
 async def _make(
-    history: History, brain: Brain, world: World, log: Logger, is_asked: bool
+    history: History, brain: Brain, patience: Patience, world: World, log: Logger, is_asked: bool
 ) -> _Made | NothingOld | TooLittle | CompactionFailed:
     room, frame = brain.room, history.frame
     rows = prepare(history.placed, (), history.summaries, None).rows
@@ -130,7 +140,8 @@ async def _make(
         return NothingOld()
     replaced = _tokens(read) + sum(row_tokens(placed.row) for turn in old for placed in turn)
     for halving in range(MOST_HALVINGS + 1):
-        writer = _Writer(brain=brain, world=world, like=fresh[0].row, sizes=sizes(brain.room, frame, 0.5**halving))
+        fitting = sizes(brain.room, frame, 0.5**halving)
+        writer = _Writer(brain=brain, patience=patience, world=world, like=fresh[0].row, sizes=fitting)
         try:
             leaves = [
                 await writer.summarise(piece.log, first=piece.first, last=piece.last, before=piece.tokens)
@@ -157,6 +168,7 @@ class _Writer:
     """Has a model write summaries."""
 
     brain: Brain
+    patience: Patience
     world: World
     like: Message
     sizes: Sizes
@@ -221,7 +233,7 @@ class _Writer:
         ours = tokens_in(SYSTEM) + tokens_in(text)
         for tries in range(1, MOST_TRIES + 1):
             try:
-                reply = await infer_once(provider, self.brain.gate, request, _unheard)
+                reply = await infer_once(provider, self.brain.gate, request, _unheard, self.patience)
             except ProviderError as error:
                 if error.remedy is Remedy.COMPACT:
                     self.brain.reach.refused(ours, error)

@@ -1,7 +1,8 @@
 """Titles by the model: after the first answer of a session, its first words give way to a title, if one comes of it.
 
 A title is worth little, so it never costs anybody a turn: it is asked for after an answer, one at a time, only where
-another inference still finds room, at most once an answer and for the first few of a session. The search ends within
+another inference still finds room, at most once an answer and for the first few of a session. When a model is lost the
+next one is asked, as for a turn (P2). The search ends within
 `PATIENCE_S`, and at once when a person says something there (a stop ends only what a person's message began). Whatever
 goes wrong leaves the first words, and is said in the log alone. What the model says is foreign text: a line of it is
 kept, tidied (T1); calls in it are ignored.
@@ -9,7 +10,7 @@ kept, tidied (T1); calls in it are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from functools import partial
 from typing import Final
@@ -25,7 +26,7 @@ from kesoku_actors.llm.port import ProviderError, Purpose, Request
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import ENDED, Changed, Channel, Message, Role, SessionInfo, Status, Type
 from kesoku_actors.protocol.titles import first_words, tidied
-from kesoku_actors.session.brain import Brain
+from kesoku_actors.session.brain import NOWHERE_ELSE, Brain
 from kesoku_actors.store import SetTitle, StoreFault
 
 PATIENCE_S: Final = 30.0
@@ -48,7 +49,8 @@ class TitleParts:
     """What the titler works with."""
 
     gateway: Gateway
-    brain_for: Callable[[Channel], Brain]
+    line_for: Callable[[Channel], tuple[Brain, ...]]
+    """Who is asked, in order, one when those before it are lost."""
     may_title: Callable[[Brain], bool]
     """Whether this model is worth asking."""
     world: World
@@ -107,32 +109,50 @@ async def _title(desk: _Desk, answer: Message) -> None:
 
 
 async def _try(parts: TitleParts, answer: Message) -> None:
-    brain = parts.brain_for(Channel(chatbot_id=answer.chatbot_id, channel_id=answer.channel_id))
+    line = _up(parts.line_for(Channel(chatbot_id=answer.chatbot_id, channel_id=answer.channel_id)))
     session = await parts.gateway.session(answer.session_id)
-    if session is None or session.turns > TURNS or not parts.may_title(brain) or not _has_room(brain):
+    if session is None or session.turns > TURNS or not _is_worth_asking(parts, line):
         return
     asked = await _first_message(parts, session)
     if asked is None:
         return
-    request = Request(
+    while _is_worth_asking(parts, line):
+        brain, *rest = line
+        line = _up(rest)
+        try:
+            reply = await infer_once(brain.provider, brain.gate, _request(parts, asked, answer), lambda _piece: None)
+        except ProviderError as error:
+            parts.log.info("no title was found", session=session.id, kind=error.kind, error=str(error))
+            if error.kind in NOWHERE_ELSE:
+                return
+            continue
+        if title := tidied(reply.text):
+            await parts.gateway.store.set_title(SetTitle(session_id=session.id, title=title, instead_of=session.title))
+        return
+
+
+def _request(parts: TitleParts, asked: Message, answer: Message) -> Request:
+    return Request(
         inference_id=parts.world.ids(),
-        session_id=session.id,
+        session_id=answer.session_id,
         system=_SYSTEM,
         history=(_shortened(asked), _shortened(answer)),
         nudge=_NUDGE,
         max_output_tokens=_TOKENS,
         purpose=Purpose.TITLE,
     )
-    reply = await infer_once(brain.provider, brain.gate, request, lambda _piece: None)
-    title = tidied(reply.text)
-    if title:
-        await parts.gateway.store.set_title(SetTitle(session_id=session.id, title=title, instead_of=session.title))
 
 
-def _has_room(brain: Brain) -> bool:
-    """Tell whether a turn that comes now would still find a slot at once."""
-    gate = brain.gate.statistics()
-    return not gate.is_open and not gate.waiting and gate.running + 1 < gate.concurrency
+def _is_worth_asking(parts: TitleParts, line: tuple[Brain, ...]) -> bool:
+    """Tell whether there is one left that finds titles, and a turn that comes now would still find a slot there."""
+    if not line or not parts.may_title(line[0]):
+        return False
+    gate = line[0].gate.statistics()
+    return not gate.waiting and gate.running + 1 < gate.concurrency
+
+
+def _up(line: Iterable[Brain]) -> tuple[Brain, ...]:
+    return tuple(brain for brain in line if not brain.gate.statistics().is_open)
 
 
 async def _first_message(parts: TitleParts, session: SessionInfo) -> Message | None:

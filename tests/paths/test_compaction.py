@@ -385,6 +385,25 @@ async def test_a_passing_failure_of_the_model_is_tried_again(tmp_path: Path, aut
         assert trio.current_time() - began >= 6
 
 
+@pytest.mark.parametrize(
+    ("kind", "is_written"), [("auth", True), ("quota", True), ("connect", True), ("filtered", False)]
+)
+async def test_when_a_model_is_lost_the_next_one_writes_the_summary(
+    tmp_path: Path, autojump_clock: MockClock, kind: str, is_written: bool
+) -> None:
+    fails: Inference = (Fail(kind=kind, message="no summary of mine"),)
+    scenarios = {"lost": scenario(summaries=(fails,) * 9, context=None), "other": scenario(context=None)}
+    models = [ScriptedModel(played, name=name) for name, played in scenarios.items()]
+    brains = tuple(Brain(provider=model, gate=ProviderGate.of(model)) for model in models)
+    line = {"brains": brains, "brain_for": lambda _channel: brains[0], "failover": brains}
+    async with home_of(tmp_path, scenario(), **line) as home:
+        row = await talk(home, 4)
+        end = await home.house.compactions.begin(row.session_id, is_asked=True).wait()
+        assert isinstance(end, Compacted if is_written else CompactionFailed)
+        written = [summary.provider for summary in await read(home, row.session_id)]
+        assert written == (["other"] if is_written else [])
+
+
 async def test_summaries_outlive_the_process(tmp_path: Path, autojump_clock: MockClock) -> None:
     async with home_of(tmp_path, scenario()) as home:
         row = await talk(home, 5)

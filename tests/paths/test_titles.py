@@ -9,10 +9,12 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from kesoku_actors.llm.gate import ProviderGate
 from kesoku_actors.llm.port import Purpose
-from kesoku_actors.llm.scripted import Call, Fail, Inference, Say, Scenario, Stall
+from kesoku_actors.llm.scripted import Call, Fail, Inference, Say, Scenario, ScriptedModel, Stall
 from kesoku_actors.log import Entry, Logger
 from kesoku_actors.protocol import Status
+from kesoku_actors.session import Brain
 from tests.paths.house import Home, at_home
 
 TITLE: Inference = (Say(text='Title: "Herons in May."\nI hope you like it.'),)
@@ -55,6 +57,20 @@ async def test_the_first_words_give_way_to_a_title_after_the_first_answer(
         [request] = [request for request in home.model.requests if request.purpose is Purpose.TITLE]
         assert [row.content for row in request.history] == ["When do the **herons** nest?", "They nest."]
         assert request.tools == ()
+
+
+async def test_when_a_model_is_lost_the_next_one_finds_the_title(tmp_path: Path, autojump_clock: MockClock) -> None:
+    def brain(name: str, title: Inference) -> Brain:
+        model = ScriptedModel(telling(title), name=name)
+        return Brain(provider=model, gate=ProviderGate.of(model))
+
+    lost, other = brain("lost", (Fail(kind="quota", message="no credit"),)), brain("other", TITLE)
+    line = {"brains": (lost, other), "brain_for": lambda _channel: lost, "failover": (lost, other)}
+    async with at_home(tmp_path, may_title=lambda _brain: True, **line) as home:
+        asked = await home.say("When do herons nest?")
+        await home.ended(asked)
+        await trio.sleep(60)
+        assert await title_of(home, asked.session_id) == "Herons in May"
 
 
 async def test_a_message_ends_the_search_for_a_title_at_once_and_the_next_answer_brings_one(
