@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from attrs import frozen
 
 ROOT = Path(__file__).resolve().parents[2]
+_COMPILED: Final = {"PYTHONPYCACHEPREFIX": str(ROOT / ".cache" / "bytecode"), "PYTHONDONTWRITEBYTECODE": ""}
+"""Modules are compiled once, as in an installed program, however the tree has just been edited."""
 
 
 @frozen(kw_only=True)
@@ -24,7 +26,8 @@ class Child:
 
 def run_child(*arguments: str) -> Child:
     """Run Python with these arguments in the repository. Ends the program when the child fails."""
-    child = subprocess.Popen([sys.executable, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    environment = {**os.environ, **_COMPILED}
+    child = subprocess.Popen([sys.executable, *arguments], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     said = child.stdout.read()
     child.stdout.close()
