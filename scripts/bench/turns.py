@@ -1,8 +1,9 @@
 """Goals 6, 7, 11, 12: durable turns through the whole tree, against the bare loop over one table.
 
 Costs are CPU seconds of the process, all threads; both sides wait for the same disk. One warm turn after the other in
-sessions of a few dozen messages (6, 7), then a turn of a thousand sessions at once (11), whose floor commits in groups
-too, ten thousand with `--long`, and five turns each of a hundred sessions, of which none may fail (12).
+sessions of a few dozen messages (6, 7), then a turn of a thousand sessions at once (11), ten thousand with `--long`,
+and five turns each of a hundred sessions, of which none may fail (12). The floor of 11 is of our shape, bare: a task
+and a channel for each session, one store that commits in groups.
 Run `python -m scripts.bench.turns` in the root of the repository.
 """
 
@@ -83,17 +84,24 @@ async def _at_once(daemon: Daemon, floor: BareStore, sessions: int, prefix: str)
     """Return the cost of a turn of each of so many new sessions: ours, the floor's."""
     writer, model = GroupWriter(floor), _bare_model(0)
 
-    async def turn(session: str) -> None:
+    async def talk(session: str, said: trio.MemoryReceiveChannel[str]) -> None:
+        async for text in said:
+            answer, _calls = await model([text])
+            await writer.post(session, "assistant", answer)
+
+    async def post(session: str, to: trio.MemorySendChannel[str]) -> None:
         await writer.post(session, "user", TEXT)
-        answer, _calls = await model([TEXT])
-        await writer.post(session, "assistant", answer)
+        async with to:
+            await to.send(TEXT)
 
     async def bare() -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(writer.run)
             async with trio.open_nursery() as talks:
                 for number in range(sessions):
-                    talks.start_soon(turn, f"{prefix} {number}")
+                    to, said = trio.open_memory_channel[str](64)
+                    talks.start_soon(talk, f"{prefix} {number}", said)
+                    talks.start_soon(post, f"{prefix} {number}", to)
             nursery.cancel_scope.cancel()
 
     async def ours() -> None:
