@@ -109,6 +109,13 @@ class Chance:
 Place = Decision | Chance
 """Where an event can be put into a run."""
 
+_Kept = tuple[str, int, str | None, int, bool, bool]
+"""A decision: who and at which step, who had run before and its steps, whether one may hold it or let time pass."""
+
+
+def _decision(who: str, at: int, last: str | None, steps: int, may_hold: bool, may_tick: bool) -> Decision:
+    return Decision(Moment(who, at), None if last is None else Moment(last, steps), may_hold, may_tick)
+
 
 @define(eq=False)
 class Holding:
@@ -116,8 +123,6 @@ class Holding:
 
     form: Form
     keeps_places: bool = False
-    places: list[Place] = field(factory=list, init=False)
-    """Where there was something to decide, if they are kept."""
     fired: set[Event] = field(factory=set, init=False)
     """The events that changed something."""
     _holds: dict[tuple[str, int], Hold] = field(factory=dict, init=False)
@@ -129,60 +134,81 @@ class Holding:
     """What is held, in the order in which it began to be."""
     _lanes: dict[str, Lane] = field(factory=dict, init=False)
     _last: Lane | None = field(default=None, init=False)
+    _kept: list[_Kept | Fire] = field(factory=list, init=False)
+    """The places, in a form that costs little at each step."""
 
-    sees_all = True
+    _stays: bool = field(default=False, init=False)
+    _has_untils: bool = field(default=False, init=False)
+    _is_plain: bool = field(default=False, init=False)
+    """Whether it is the plain order of who became runnable first."""
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether what it does depends on steps at which there is nothing to choose."""
+        return self.keeps_places or self._stays or self._has_untils or bool(self._ticked)
+
+    @property
+    def places(self) -> list[Place]:
+        """Where there was something to decide, if they are kept."""
+        return [Chance(one) if isinstance(one, Fire) else _decision(*one) for one in self._kept]
 
     def begin(self, run: RunInfo) -> None:
         """Take the events up again."""
-        self.places, self.fired, self._released, self._waiting = [], set(), set(), {}
+        self._kept, self.fired, self._released, self._waiting = [], set(), set(), {}
         self._lanes, self._last = {}, None
         self._holds = {(event.who, event.at): event for event in self.form.events if isinstance(event, Hold)}
         self._faults = frozenset(event for event in self.form.events if isinstance(event, Fire))
         self._ticked = {event.after: event for event in self.form.events if isinstance(event, Tick)}
         self._ticks = Counter({after: tick.times for after, tick in self._ticked.items()})
+        self._stays = self.form.base is Base.STAY
+        self._has_untils = any(hold.until is not None for hold in self._holds.values())
+        self._is_plain = not (self.sees_all or self._holds)
 
     def choose(self, ready: Ready, *, may_tick: bool, step: int) -> int:
         """Return the first lane in order that is not held."""
+        if self._is_plain:
+            return 0
+        last = self._last
         if may_tick and self._ticks:
-            moment = self._moment()
+            moment = None if last is None else Moment(last.label, last.steps)
             if self._ticks[moment] > 0:
                 self._ticks[moment] -= 1
                 self.fired.add(self._ticked[moment])
                 return len(ready)
-        index = self._first_free(ready)
+        if self._has_untils:
+            self._lanes.update((one.label, one) for one in ready)
+        index = ready.index(last) if self._stays and last is not None and last in ready else 0
+        lane = ready[index]
+        if self._holds and (lane.label, lane.steps) in self._holds:
+            index = self._first_free(ready)
+            lane = ready[index]
         if self.keeps_places:
             self._keep(ready, index, may_tick)
-        self._last = ready[index]
+        self._last = lane
         return index
-
-    def _moment(self) -> Moment | None:
-        last = self._last
-        return None if last is None else Moment(last.label, last.steps)
 
     def _keep(self, ready: Ready, index: int, may_tick: bool) -> None:
         """Keep a decision; how the loop starts a task of its own is none that a program could notice."""
-        lane, last = ready[index], self._last
-        was_start = last is not None and last.is_loops_own and last.steps == 1
-        may_hold = not _is_start(lane) and any(other is not lane and not _is_start(other) for other in ready)
-        self.places.append(
-            Decision(Moment(lane.label, lane.steps), self._moment(), may_hold, may_tick and not was_start)
-        )
+        lane, last, may_hold = ready[index], self._last, len(ready) > 1
+        if may_hold and ready[0].number <= 2:
+            may_hold = not _is_start(lane) and any(other is not lane and not _is_start(other) for other in ready)
+        if last is None:
+            self._kept.append((lane.label, lane.steps, None, 0, may_hold, may_tick))
+            return
+        if last.is_loops_own and last.steps == 1:
+            may_tick = False
+        self._kept.append((lane.label, lane.steps, last.label, last.steps, may_hold, may_tick))
 
     def fires(self, fault: Fire) -> bool:
         """Tell whether this fault is among the events."""
         if fault not in self._faults:
             if self.keeps_places:
-                self.places.append(Chance(fault))
+                self._kept.append(fault)
             return False
         self.fired.add(fault)
         return True
 
     def _first_free(self, ready: Ready) -> int:
-        if not self._holds:
-            stays = self.form.base is Base.STAY and self._last in ready
-            return ready.index(self._last) if stays and self._last is not None else 0
-        for lane in ready:
-            self._lanes[lane.label] = lane
         held: list[int] = []
         for index in self._in_order(ready):
             if not self._is_held(ready[index]):
@@ -197,7 +223,7 @@ class Holding:
         return oldest
 
     def _in_order(self, ready: Ready) -> Sequence[int]:
-        if self.form.base is Base.STAY and self._last in ready:
+        if self._stays and self._last in ready:
             first = ready.index(self._last)
             return [first, *(index for index in range(len(ready)) if index != first)]
         return range(len(ready))

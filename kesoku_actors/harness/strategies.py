@@ -16,7 +16,7 @@ All but the first two let time pass while work is runnable, now and then, with p
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -26,6 +26,8 @@ from kesoku_actors.harness.lanes import Lane, Ready
 from kesoku_actors.harness.strategy import RunInfo
 
 TICK_RATE = 0.02
+_REMEMBERED = 50
+"""Runs."""
 
 
 Order = Callable[[random.Random, list[Lane]], None]
@@ -94,15 +96,24 @@ class PCT:
     tick: float = TICK_RATE
     rng: random.Random = field(factory=random.Random, init=False, repr=False)
     _priority: dict[Lane, float] = field(factory=dict, init=False, repr=False)
-    _changes: frozenset[int] = field(default=frozenset(), init=False, repr=False)
+    _changes: list[int] = field(factory=list, init=False, repr=False)
+    """At which decisions of the run, the first one last. Only decisions count: a change where one lane alone can run
+    would be lost."""
     _lowest: float = field(default=0.0, init=False, repr=False)
     _fair_after: int = field(default=0, init=False, repr=False)
+    _decisions: int = field(default=0, init=False, repr=False)
+    """Of this run, so far."""
+    _before: deque[int] = field(factory=lambda: deque(maxlen=_REMEMBERED), init=False, repr=False)
+    """Of the last runs; one of them is the guess for the next, as a mean would fit none where some are far longer."""
 
     def begin(self, run: RunInfo) -> None:
-        self.rng, self._priority, self._lowest = run.rng, {}, 0.0
-        length = max(run.length, self.depth)
-        self._changes = frozenset(run.rng.sample(range(1, length + 1), self.depth - 1))
-        self._fair_after = 4 * length
+        if self._decisions:
+            self._before.append(self._decisions)
+        expected = run.rng.choice(self._before) if self._before else run.length
+        self.rng, self._priority, self._lowest, self._decisions = run.rng, {}, 0.0, 0
+        places = range(1, max(expected, self.depth) + 1)
+        self._changes = sorted(run.rng.sample(places, self.depth - 1), reverse=True)
+        self._fair_after = 4 * max(run.length, self.depth)
 
     def choose(self, ready: Ready, *, may_tick: bool, step: int) -> int:
         rng, priority = self.rng, self._priority
@@ -111,7 +122,11 @@ class PCT:
         if step > self._fair_after:
             return int(rng.random() * len(ready))
         best = self._best(ready)
-        if step in self._changes:
+        if ready[best] not in priority:
+            return best
+        self._decisions += 1
+        while self._changes and self._decisions >= self._changes[-1]:
+            self._changes.pop()
             self._lowest -= 1.0
             priority[ready[best]] = self._lowest
             best = self._best(ready)
@@ -123,6 +138,8 @@ class PCT:
         for index, lane in enumerate(ready):
             mine = priority.get(lane)
             if mine is None:
+                if lane.is_loops_own and not lane.steps:
+                    return index  # it only starts: as long as it waited, every step would be a decision
                 mine = priority[lane] = self.rng.random()
             if mine > highest:
                 best, highest = index, mine

@@ -42,7 +42,10 @@ class HoldBound:
     _holding: Holding | None = field(default=None, init=False)
     _depth: int = field(default=0, init=False)
 
-    sees_all = True
+    @property
+    def sees_all(self) -> bool:
+        """Whether the form that is played has to be asked at each step."""
+        return self._holding is None or self._holding.sees_all
 
     def __attrs_post_init__(self) -> None:
         bases = list(Base) if self.base is None else [self.base]

@@ -72,9 +72,22 @@ def test_a_failing_run_of_any_strategy_shrinks_to_an_event_that_none_can_be_take
         assert small.is_minimal
         assert fails(small.form) is not None
         assert len(small.form) <= 1
+        assert "run_sync_soon" not in str(small.form)
         for at in range(len(small.form)):
             rest = Form(base=small.form.base, events=small.form.events[:at] + small.form.events[at + 1 :])
             assert fails(rest) is None
+
+
+@pytest.mark.parametrize("base", Base)
+def test_a_form_of_the_program_alone_names_nothing_that_the_loop_does_for_itself(base: Base) -> None:
+    exact, of_program = set(), set()
+    for number in range(20):
+        run = recorded(BUGS["late_result"](), "surw", number)
+        exact |= {str(event) for event in form_of(run.trace, base).events}
+        of_program |= {str(event) for event in form_of(run.trace, base, of_program=True).events}
+    assert any("run_sync_soon" in said for said in exact)
+    assert of_program
+    assert not any("run_sync_soon" in said or "<init>" in said for said in of_program)
 
 
 def test_a_form_reads_as_what_to_do() -> None:
