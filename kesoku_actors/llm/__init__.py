@@ -10,6 +10,8 @@
 * `claude` `gemini`: clients of both services, through their own SDKs (`claude_sdk`, `gemini_sdk`), by key or with a
   `google_token`. The pure part of each: `_names` (what it allows), `_body`, `_rules` and `_repair` (P1), `_stream`
 * `talk` `repaired`: a history as the parts that every wire is made of, and what a repair fills in; pure
+* `wire` `written` `kept_talk` `unchanged`: a request as it is sent, made of the one before it; `openai_request`,
+  `claude_request` and `gemini_request` are the wires; pure. `stand_in` puts its talk into an SDK's request
 * `media` `media_rules` `media_files` `media_pictures`: attachments as a model takes them
 * `heard`: streams that are listened to, and closed when they are left
 * `dialects`: tools in the exact words of each provider; pure

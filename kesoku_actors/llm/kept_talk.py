@@ -17,21 +17,18 @@ Invariant: what is sent equals what is made of the whole request anew, byte for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import chain, compress
-from operator import is_not
-from typing import Any, Final, Protocol, TypeVar
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Any, Final
 
 from attrs import define, field, frozen
 
-from kesoku_actors.llm.media import MediaByRow
-from kesoku_actors.llm.port import Purpose, Request, StepContent
-from kesoku_actors.llm.repaired import RepairedBody
-from kesoku_actors.llm.talk import CallIds, IdRule, Made, Seam, Stretch, Taken, call_ids, steps_by_row
+from kesoku_actors.llm.port import Purpose, StepContent
+from kesoku_actors.llm.talk import CallIds, Made, Seam, Stretch, Taken, call_ids, steps_by_row
+from kesoku_actors.llm.unchanged import agreeing, are_same, is_same_row, is_same_step
+from kesoku_actors.llm.wire import Wire
 from kesoku_actors.llm.written import Written, encode, encode_items, whole
-from kesoku_actors.protocol import Message, Role, ToolSchema, Type
-
-T = TypeVar("T")
+from kesoku_actors.protocol import Message, ToolSchema, Type
 
 SHORTEST: Final = 64
 """Rows of a talk worth keeping anything of."""
@@ -39,54 +36,6 @@ GRAIN: Final = 16
 """Rows, at least, of what is written in one go when much is; what is given up goes with as many."""
 MOST_MODELS: Final = 2
 """Of one session's, whose talk is kept."""
-
-
-class Wire(Protocol):
-    """One request in the words of a provider."""
-
-    @property
-    def key(self) -> str:
-        """Which field of the body is the talk."""
-
-    @property
-    def request(self) -> Request:
-        """What is asked."""
-
-    @property
-    def asked(self) -> tuple[str, str]:
-        """Which provider and model: with rows, steps, files and tools all that messages are made by."""
-
-    @property
-    def media(self) -> MediaByRow:
-        """The files that rows bring."""
-
-    @property
-    def id_rule(self) -> IdRule | None:
-        """Which ids its calls have; none if they have none of ours."""
-
-    def make(self, stretch: Stretch, ids: Mapping[str, str]) -> Made:
-        """Return the messages of a stretch."""
-
-    def marked(self, messages: Sequence[Mapping[str, Any]]) -> Mapping[int, Mapping[str, Any]]:
-        """Return the messages that say more at the end of a talk than further back, by their places."""
-
-    def may_be_kept(self, messages: Sequence[Mapping[str, Any]]) -> bool:
-        """Tell whether no rule joins these messages with others that are not their neighbours."""
-
-    def is_sound(self, written: Written, rest: int) -> bool:
-        """Tell whether a request keeps every rule, given that those of messages and of neighbours hold before `rest`.
-
-        `rest` counts the messages behind the preface. Raises `UnicodeEncodeError` for half a surrogate pair.
-        """
-
-    def preface(self) -> list[dict[str, Any]]:
-        """Return the messages before the talk."""
-
-    def body(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the body with this talk."""
-
-    def whole(self) -> RepairedBody:
-        """Return the body made anew, and mended if need be."""
 
 
 @frozen(kw_only=True)
@@ -212,14 +161,14 @@ class _Talk:
     def _agree(self, wire: Wire) -> None:
         """Give up what is not as it was."""
         request = wire.request
-        if not _are_same(self._tools, request.tools):
+        if not are_same(self._tools, request.tools):
             self._cut(0)
             self._tools = request.tools
-        step = _agreeing(self._steps, request.steps, _is_same_step)
+        step = agreeing(self._steps, request.steps, is_same_step)
         changed = chain(self._steps[step:], request.steps[step:])
         touched = chain(wire.media, chain.from_iterable(each.message_ids for each in changed))
         places = [self._places[id] for id in touched if id in self._places]
-        self._cut(min([_agreeing(self._rows, request.history, _is_same_row), *places]))
+        self._cut(min([agreeing(self._rows, request.history, is_same_row), *places]))
         if step == len(self._steps):
             self._step_of |= steps_by_row(request.steps[step:])
         else:
@@ -252,87 +201,47 @@ class _Talk:
 
     def _keep(self, wire: Wire, stretch: Stretch, made: Made, named: CallIds) -> None:
         """Keep the messages of a request up to its last answer, as far as they stand for themselves."""
-        begin, seen, last = Seam(row=0, message=0), 0, made.seams[-1:]
-        awaited: set[str] = set()
-        places: dict[str, int] = {}
-        first, ours = self.end.rows, self.end.made
-        for seam in made.seams:
-            if seam.message == 0:
+        begin, first = Seam(row=0, message=0), self.end.rows
+        for end, ours in self._ends(wire, stretch, made, named):
+            if end.row - begin.row < GRAIN and end is not made.seams[-1]:
                 continue
-            for row in stretch.rows[seen : seam.row]:
-                is_result = row.type is Type.TOOL_RESULT and row.parent_id is not None
-                if row.id in self._places or row.id in places or row.id in wire.media:
-                    return
-                if is_result and row.parent_id not in self._places and row.parent_id not in places:
-                    return
-                if named.made.get(row.id, ours) != ours:
-                    return
-                ours += row.id in named.made
-                places[row.id] = first + seen
-                seen += 1
-                if row.type is Type.TOOL_CALL:
-                    awaited.add(row.id)
-                elif is_result:
-                    awaited.discard(row.parent_id or "")
-            is_small = seam.row - begin.row < GRAIN and seam not in last
-            if is_small or awaited or _speaks(stretch.rows[begin.row : seam.row]):
-                continue
-            messages = made.messages[begin.message : seam.message]
+            rows, messages = stretch.rows[begin.row : end.row], made.messages[begin.message : end.message]
             if not wire.may_be_kept(messages):
                 return
-            rows = stretch.rows[begin.row : seam.row]
             json = encode_items(messages)
-            self._pieces.append(
-                _Piece(
-                    rows=first + seam.row,
-                    messages=len(self._messages) + len(messages),
-                    made=ours,
-                    size=self.end.size + len(json) + 1,
-                    json=json,
-                    ids=tuple(named.by_row[row.id] for row in rows if row.id in named.by_row),
-                )
+            piece = _Piece(
+                rows=first + end.row,
+                messages=len(self._messages) + len(messages),
+                made=ours,
+                size=self.end.size + len(json) + 1,
+                json=json,
+                ids=tuple(named.by_row[row.id] for row in rows if row.id in named.by_row),
             )
+            self._places |= {row.id: place for place, row in enumerate(rows, first + begin.row)}
             self._rows += rows
             self._messages += messages
-            self._ids.update(self.end.ids)
-            self._places |= places
-            places, begin = {}, seam
+            self._ids.update(piece.ids)
+            self._pieces.append(piece)
+            begin = end
 
-
-def _speaks(rows: Sequence[Message]) -> bool:
-    """Tell whether the model would go on in the same answer behind these rows."""
-    last = next((row for row in reversed(rows) if row.type is not Type.THOUGHT), None)
-    return last is None or last.role is Role.ASSISTANT
+    def _ends(self, wire: Wire, stretch: Stretch, made: Made, named: CallIds) -> Iterator[tuple[Seam, int]]:
+        """Yield where what is kept may end, each with how many ids of ours there are up to it."""
+        ours, seen, awaited = self.end.made, set[str](), set[str]()
+        for seam in made.seams:
+            for row in stretch.rows[len(seen) : seam.row]:
+                is_known = row.id in self._places or row.id in seen
+                parent = row.parent_id if row.type is Type.TOOL_RESULT else None
+                is_orphan = parent is not None and parent not in self._places and parent not in seen
+                if is_known or is_orphan or row.id in wire.media or named.made.get(row.id, ours) != ours:
+                    return
+                seen.add(row.id)
+                ours += row.id in named.made
+                if row.type is Type.TOOL_CALL:
+                    awaited.add(row.id)
+                awaited.discard(parent or "")
+            if seam.message and not awaited:
+                yield seam, ours
 
 
 def _is_below(number: int | None, made: int) -> bool:
     return number is not None and number < made
-
-
-def _agreeing(old: Sequence[T], new: Sequence[T], is_same: Callable[[T, T], bool]) -> int:
-    """Return how many values from the first on are the same. Mostly all are, one by one: that is found out in C."""
-    shorter = min(len(old), len(new))
-    others = compress(range(shorter), map(is_not, old, new))
-    return next((place for place in others if not is_same(old[place], new[place])), shorter)
-
-
-def _is_same_row(old: Message, new: Message) -> bool:
-    """Tell whether two rows read the same. Equal metadata will not do: `True` equals 1 and is other JSON."""
-    return (
-        (old.id, old.role, old.type, old.sender, old.parent_id)
-        == (new.id, new.role, new.type, new.sender, new.parent_id)
-        and old.content == new.content
-        and (old.metadata is new.metadata or not (old.metadata or new.metadata))
-    )
-
-
-def _is_same_step(old: StepContent, new: StepContent) -> bool:
-    return (
-        old.native is new.native
-        and (old.provider, old.model) == (new.provider, new.model)
-        and old.message_ids == new.message_ids
-    )
-
-
-def _are_same(old: Sequence[object], new: Sequence[object]) -> bool:
-    return len(old) == len(new) and not any(map(is_not, old, new))

@@ -35,9 +35,10 @@ from kesoku_actors.llm.claude_request import ClaudeRequest
 from kesoku_actors.llm.dialects import Declared, claude, gemini, openai
 from kesoku_actors.llm.gemini_body import GeminiOptions
 from kesoku_actors.llm.gemini_request import GeminiRequest
-from kesoku_actors.llm.kept_talk import KeptTalks, Wire, write
+from kesoku_actors.llm.kept_talk import KeptTalks, write
 from kesoku_actors.llm.openai_request import OpenAIRequest
 from kesoku_actors.llm.port import Request, StepContent
+from kesoku_actors.llm.wire import Wire
 from kesoku_actors.protocol import Message
 from scripts.bench.report import Row, row, show
 from tests.llm.examples import DATE_TOOL, answered, asking, called, result, said

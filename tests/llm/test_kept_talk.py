@@ -19,11 +19,12 @@ from kesoku_actors.llm.dialects import gemini as gemini_dialect
 from kesoku_actors.llm.dialects import openai as openai_dialect
 from kesoku_actors.llm.gemini_body import GeminiOptions
 from kesoku_actors.llm.gemini_request import GeminiRequest
-from kesoku_actors.llm.kept_talk import GRAIN, KeptTalks, Wire, write
+from kesoku_actors.llm.kept_talk import GRAIN, KeptTalks, write
 from kesoku_actors.llm.media import Item, Media
 from kesoku_actors.llm.openai_request import OpenAIRequest
 from kesoku_actors.llm.port import Purpose, Request, StepContent
 from kesoku_actors.llm.talk import Made, Stretch
+from kesoku_actors.llm.wire import Wire
 from kesoku_actors.protocol import Message, ToolSchema, Type
 
 from ..draws import examples
@@ -313,6 +314,34 @@ def test_an_argument_that_equals_another_and_reads_differently_is_a_change(name:
         rows = list(request.history)
         rows[place] = evolve(rows[place], metadata={**rows[place].metadata, "tool_arguments": {"zone": value}})
         assert rows_made(name, evolve(request, history=tuple(rows))) > 300
+
+
+@pytest.mark.parametrize("name", WIRES)
+def test_a_result_that_comes_late_or_goes_again_is_read_where_its_call_is(name: str) -> None:
+    kept = KeptTalks(compares=True)
+    call = called(500, call_id="toolu_500")
+    waiting = followed_by(long_talk(name, kept), call, answered(501, "It takes long."), said(502, "Go on."))
+    came = followed_by(waiting, answered(503, "I go on."), said(504, "Well?"), result(505, call, "Tuesday"))
+    for request in (waiting, came, followed_by(came, answered(506, "Tuesday."), said(507, "Thanks.")), came, waiting):
+        rows_made(name, request)
+
+
+@pytest.mark.parametrize("name", WIRES)
+def test_an_answer_that_is_withdrawn_takes_with_it_no_more_than_what_stood_by_it(name: str) -> None:
+    kept = KeptTalks(compares=True)
+    request = long_talk(name, kept)
+    rows_made(name, request)
+    withdrawn = evolve(request, history=(*request.history[:-2], said(500, "Forget it.")))
+    assert rows_made(name, withdrawn) <= 2 * GRAIN, "what is kept is followed by an answer or given up"
+
+
+@pytest.mark.parametrize("name", WIRES)
+def test_without_the_tools_it_was_made_with_a_talk_is_made_anew(name: str) -> None:
+    kept = KeptTalks(compares=True)
+    request = long_talk(name, kept)
+    for tools in ((DATE_TOOL,), (), (DATE_TOOL, OTHER_TOOL)):
+        assert rows_made(name, evolve(request, tools=tools)) == 401
+        assert rows_made(name, evolve(request, tools=tools)) == 2
 
 
 def test_talks_of_two_models_are_kept_and_no_more() -> None:
