@@ -24,6 +24,7 @@ from kesoku_actors.adapters.delivery import (
     Plan,
     Refused,
     Send,
+    Withdrawn,
     next_action,
     next_leaf,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "SendFailed",
     "SendRefused",
     "SurfaceGone",
+    "Withdrawn",
     "characters",
     "deliver",
     "deliver_channel",

@@ -24,10 +24,11 @@ from kesoku_actors.adapters.delivery import (
     Plan,
     Refused,
     Send,
+    Withdrawn,
     next_action,
     next_leaf,
 )
-from kesoku_actors.errors import PeerError
+from kesoku_actors.errors import NotFound, PeerError
 from kesoku_actors.protocol import Channel, Message
 from kesoku_actors.store.port import Chunk
 
@@ -49,7 +50,10 @@ class SurfaceGone(PeerError):
 
 
 class DeliveryPort(Protocol):
-    """What a delivery needs of the gateway. Every method may raise a `StoreFault`; none is half done then."""
+    """What a delivery needs of the gateway. Every method may raise a `StoreFault`; none is half done then.
+
+    The first three that take a message raise `NotFound` when it is gone.
+    """
 
     async def leaving(self, channel: Channel) -> tuple[Message, ...]:
         """Return the messages not yet delivered to a channel."""
@@ -84,12 +88,26 @@ async def deliver(
     split: Split = split,
     policy: BackoffPolicy | None = None,
     sleep: Sleep = trio.sleep,
-) -> MarkDelivered | MarkUndeliverable:
+) -> MarkDelivered | MarkUndeliverable | Withdrawn:
     """Deliver one pending message and return how it ended (C5). Takes as long as the platform needs.
 
-    Raises `SurfaceGone` from `send`, and what the gateway raises; a later call goes on where this one ended.
+    Raises `SurfaceGone` from `send`, and what else the gateway raises; a later call goes on where this one ended.
     """
-    policy = policy or BackoffPolicy()
+    try:
+        return await _deliver(message, gateway, send, jitter, split, policy or BackoffPolicy(), sleep)
+    except NotFound:
+        return Withdrawn()
+
+
+async def _deliver(
+    message: Message,
+    gateway: DeliveryPort,
+    send: SendChunk,
+    jitter: Callable[[], float],
+    split: Split,
+    policy: BackoffPolicy,
+    sleep: Sleep,
+) -> MarkDelivered | MarkUndeliverable:
     planned = split(message.content)
     chunks: dict[int, Chunk] | None = None
     last: Fact | None = None
@@ -140,6 +158,6 @@ async def deliver_channel(
         async def send_chunk(chunk: Chunk, message: Message = message) -> str | None:
             return await send(message, chunk)
 
-        await deliver(message, gateway, send_chunk, jitter=jitter, split=split, policy=policy, sleep=sleep)
-        count += 1
+        end = await deliver(message, gateway, send_chunk, jitter=jitter, split=split, policy=policy, sleep=sleep)
+        count += not isinstance(end, Withdrawn)
     return count

@@ -86,6 +86,11 @@ class MarkUndeliverable:
     reason: str
 
 
+@frozen(kw_only=True)
+class Withdrawn:
+    """The message is there no more: its session was cleared meanwhile (M7). No step, but how a delivery may end."""
+
+
 Action = Plan | Send | Backoff | MarkDelivered | MarkUndeliverable
 
 

@@ -14,6 +14,7 @@ import trio
 from attrs import frozen
 
 from kesoku_actors.actors import Cell
+from kesoku_actors.errors import NotFound
 from kesoku_actors.session import vocabulary as v
 from kesoku_actors.session.brain import line_of
 from kesoku_actors.session.hands import Hands, WorkerParts
@@ -39,7 +40,12 @@ async def worker(cell: Cell[None], *, key: WorkerKey, parts: WorkerParts, ended:
     parts.tools.attach(key.session_id, inlet.tool)
     try:
         register = partial(parts.gateway.store.register, RegisterWorker(key=key))
-        registered = await until_answered(register, parts.log, "register")
+        try:
+            registered = await until_answered(register, parts.log, "register")
+        except NotFound:  # it was cleared while we were on our way (M7)
+            cell.started()
+            ended(WorkerEnd(clean=True, again=False))
+            return
         cell.started()
         stale = (
             registered.returned_began is not None

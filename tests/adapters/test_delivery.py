@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -21,11 +22,13 @@ from kesoku_actors.adapters import (
     SendFailed,
     SendRefused,
     SurfaceGone,
+    Withdrawn,
     deliver,
     deliver_channel,
     next_action,
     next_leaf,
 )
+from kesoku_actors.errors import NotFound
 from kesoku_actors.protocol import Message, Status
 from kesoku_actors.store.port import Chunk
 from tests.adapters.world import CHANNEL, Crash, MemoryGateway, answer
@@ -187,6 +190,40 @@ async def test_a_surface_that_is_gone_leaves_the_message_pending():
     with pytest.raises(SurfaceGone):
         await deliver(gateway.rows["m1"], gateway, send, jitter=lambda: 0.0)
     assert gateway.statuses() == {"m1": Status.PENDING}
+
+
+@pytest.mark.parametrize("place", ["plan", "attempt", "sent"])
+async def test_a_message_that_is_cleared_meanwhile_is_withdrawn_and_holds_nothing_up(place):
+    class Cleared(MemoryGateway):
+        """Its first message is gone when a method of this name is called."""
+
+        def look(self, called: str, message_id: str) -> None:
+            if message_id == "m1" and called == place:
+                self.rows.pop(message_id, None)
+                raise NotFound("there is no such message")
+
+        async def plan_delivery(self, message_id, chunks):
+            self.look("plan", message_id)
+            return await super().plan_delivery(message_id, chunks)
+
+        async def chunk_attempt(self, message_id, index):
+            self.look("attempt", message_id)
+            return await super().chunk_attempt(message_id, index)
+
+        async def chunk_sent(self, message_id, index, remote_id=None):
+            self.look("sent", message_id)
+            return await super().chunk_sent(message_id, index, remote_id)
+
+    gateway = Cleared()
+    gateway.put(answer(1, "m0", "one"), answer(2, "m0", "two"))
+
+    async def send(_message: Message, _chunk: Chunk) -> str | None:
+        return None
+
+    message = gateway.rows["m1"]
+    assert await deliver(message, gateway, partial(send, message), jitter=lambda: 0.0) == Withdrawn()
+    assert await deliver_channel(CHANNEL, gateway, send, jitter=lambda: 0.0) == 1
+    assert gateway.statuses() == {"m2": Status.DELIVERED}
 
 
 async def test_a_blank_message_is_delivered_without_a_chunk():

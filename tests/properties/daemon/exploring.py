@@ -1,6 +1,6 @@
 """How much the properties of the daemon are explored: a small slice with every change, and as much as one likes.
 
-`KESOKU_RUNS` is how many schedules each property is given (60); `KESOKU_CERTIFY` adds every schedule with at most so
+`KESOKU_RUNS` is how many schedules each property is given (40); `KESOKU_CERTIFY` adds every schedule with at most so
 many holds and ticks, to the properties that are certified.
 """
 
@@ -14,7 +14,7 @@ from kesoku_actors.harness import Hold, Limits, explore
 from kesoku_actors.harness.allow import Allow
 from tests.properties.daemon.seams import DaemonWorld
 
-RUNS: Final = int(os.environ.get("KESOKU_RUNS", "60"))
+RUNS: Final = int(os.environ.get("KESOKU_RUNS", "40"))
 CERTIFY: Final = int(os.environ.get("KESOKU_CERTIFY", "0"))
 FILES: Final = Allow(files=True)
 """The disk of a world is a folder of its own, and the program makes some of the files in it by itself."""

@@ -31,6 +31,8 @@ RISKY: Final = "risky"
 """A call that needs a person's yes."""
 THREAD: Final = "thread"
 """A call that runs in a thread."""
+LONG: Final = "long"
+"""A call that goes on as a job after two seconds, and ends after eight."""
 HANG: Final = "hang"
 """A stream that stalls: only another message or a stop ends it soon."""
 
@@ -47,6 +49,7 @@ SCENARIO: Final = Scenario(
         Rule(when_said=CHAIN, moves=(_work(1.0, again=True),)),
         Rule(when_said=RISKY, moves=(Call(name="risky", arguments={"seconds": 1.0}),)),
         Rule(when_said=THREAD, moves=(Call(name="count", arguments={}),)),
+        Rule(when_said=LONG, moves=(Call(name="long", arguments={"seconds": 8.0}),)),
         Rule(when_said=HANG, moves=(Say(text="wait", word_delay_s=0.5), Stall())),
         Rule(when_result="again", moves=(Say(text="Once more."), _work(2.0))),
         Rule(when_result="", moves=(Say(text="Done.", word_delay_s=0.5),)),
@@ -67,7 +70,8 @@ class NotedModel(ScriptedModel):
 
     async def infer(self, request: Request, emit: Emit) -> Reply:
         """Play what the scenario has for the request."""
-        about = {"session": request.session_id, "inference": request.inference_id}
+        read = tuple(row.id for row in request.history)
+        about = {"session": request.session_id, "inference": request.inference_id, "read": read}
         note = partial(_note, self.world, self.is_alive, about)
         note("thinks")
         try:
@@ -100,6 +104,10 @@ class Tools:
     async def risky(self, seconds: float, context: ToolContext) -> str:
         """Do something that somebody has to allow."""
         return await self._run(seconds, context, "dared")
+
+    async def long(self, seconds: float, context: ToolContext) -> str:
+        """Work for longer than a call may take."""
+        return await self._run(seconds, context, "at last")
 
     def count(self, context: ToolContext) -> str:
         """Count in a thread."""

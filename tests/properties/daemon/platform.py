@@ -8,7 +8,7 @@ product's own planner and courier. Its transport is the platform.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, assert_never
 
@@ -17,14 +17,32 @@ from attrs import define, field
 
 from kesoku_actors.actors import Cell, ChildSpec
 from kesoku_actors.adapters import SendFailed, deliver_channel
+from kesoku_actors.errors import NotFound
 from kesoku_actors.gateway import Gateway
 from kesoku_actors.harness.world import World
 from kesoku_actors.log import Logger
-from kesoku_actors.protocol import Channel, Inbound, Message, Status
+from kesoku_actors.protocol import SYSTEM, Channel, Inbound, Message, Role, Status, expected
 from kesoku_actors.store import Posted
 from kesoku_actors.store.again import until_answered, until_known
 from kesoku_actors.store.port import Chunk
-from tests.properties.daemon.script import Action, Clear, Force, Mode, Say, Stop
+from tests.properties.daemon.script import (
+    Action,
+    Clear,
+    File,
+    Force,
+    Mode,
+    Notice,
+    Race,
+    Repeat,
+    Say,
+    Skew,
+    Stop,
+)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """Cut an answer into many parts."""
+    return tuple(text.split())
 
 
 @define(eq=False)
@@ -70,7 +88,10 @@ class Platform:
         for action in actions:
             await trio.sleep(action.pause_s)
             self.world.note("did", room=room.name, number=len(room.sent), action=action)
-            room.add(action)
+            if isinstance(action, Skew):
+                self.world.clock.skew_s = action.ahead_s
+            else:
+                room.add(action)
 
 
 @define(eq=False, kw_only=True)
@@ -81,6 +102,8 @@ class Adapter:
     gateway: Gateway
     log: Logger
     jitter: Callable[[], float]
+    nursery: trio.Nursery
+    """For what comes later, within this life."""
     is_alive: Callable[[], bool]
     """Whether this life goes on: a dead one reaches nobody."""
 
@@ -98,7 +121,8 @@ class Adapter:
         while True:
             room.bell = trio.Event()
             while not room.is_taken:
-                await self._take(room, room.sent[room.taken])
+                with suppress(NotFound):  # told to whoever asks for something of a session that was cleared
+                    await self._take(room, room.sent[room.taken])
                 if not self.is_alive():
                     return
                 room.taken += 1
@@ -111,25 +135,20 @@ class Adapter:
         async with aclosing(listening) as leaving:
             cell.started()
             async for _event in leaving:
-                await deliver_channel(room.channel, self.gateway, partial(self._send, room), jitter=self.jitter)
+                await deliver_channel(
+                    room.channel, self.gateway, partial(self._send, room), jitter=self.jitter, split=_words
+                )
 
     async def _take(self, room: Room, action: Action) -> None:
         gateway, session_id, note = self.gateway, room.session_id, self._note
         match action:
-            case Say(words):
-                inbound = Inbound(
-                    chatbot_id=room.channel.chatbot_id,
-                    channel_id=room.channel.channel_id,
-                    content=words,
-                    sender="Ada",
-                    external_id=f"{room.name} {room.taken}",
-                )
-                reply = await until_answered(partial(gateway.post, inbound), self.log, "post")
-                if isinstance(reply, Posted):
-                    room.session_id = reply.message.session_id
-                    note("accepted", id=reply.message.id, external=inbound.external_id, seq=reply.message.seq)
-                else:
-                    note("refused", external=inbound.external_id)
+            case Say() | Notice() | Race() | File():
+                await self._post(room, room.taken, action)
+            case Repeat(back):
+                before = [number for number in range(room.taken) if isinstance(room.sent[number], Say | Notice)]
+                if before:
+                    number = before[-min(back, len(before))]
+                    await self._post(room, number, room.sent[number])
             case Mode(mode):
                 await until_known(partial(gateway.set_mode, room.channel, mode), self.log, "set the mode")
                 note("mode", room=room.name, mode=mode)
@@ -141,11 +160,67 @@ class Adapter:
                 note("forced", session=session_id, reply=type(forced).__name__)
             case Clear() if session_id is not None:
                 await until_known(partial(gateway.clear, session_id), self.log, "clear")
-                note("cleared", session=session_id)
-            case Stop() | Force() | Clear():
+                note("cleared", room=room.name, session=session_id)
+            case Stop() | Force() | Clear() | Skew():
                 await trio.lowlevel.checkpoint()
             case _:
                 assert_never(action)
+
+    async def _post(self, room: Room, number: int, action: Action) -> None:
+        """Post what has this number in the room; safe to repeat by its external id (M5)."""
+        match action:
+            case Say(words):
+                await self._post_one(room, f"{room.name} {number}", words)
+            case Notice(wakes):
+                await self._post_one(
+                    room, f"{room.name} {number}", "notice", role=Role.SYSTEM, sender=SYSTEM, metadata={"wakes": wakes}
+                )
+            case File(words, saved_after_s):
+                files = [expected("a.png", "image/png").as_data()]
+                message = await self._post_one(room, f"{room.name} {number}", words, metadata={"attachments": files})
+                if message is not None and saved_after_s is not None:
+                    self.nursery.start_soon(self._settle, message, saved_after_s)
+            case Race(words):
+                async with trio.open_nursery() as nursery:
+                    for place, one in enumerate(words):
+                        nursery.start_soon(self._post_one, room, f"{room.name} {number}.{place}", one)
+            case _:
+                raise AssertionError(f"{action} is nothing to post")
+
+    async def _post_one(self, room: Room, external_id: str, words: str, **fields: Any) -> Message | None:
+        inbound = Inbound(
+            chatbot_id=room.channel.chatbot_id,
+            channel_id=room.channel.channel_id,
+            content=words,
+            external_id=external_id,
+            **{"sender": "Ada", **fields},
+        )
+        reply = await until_answered(partial(self.gateway.post, inbound), self.log, "post")
+        if not self.is_alive():
+            return None
+        if not isinstance(reply, Posted):
+            self._note("refused", external=external_id, reply=type(reply).__name__)
+            return None
+        message = reply.message
+        room.session_id = message.session_id
+        self._note(
+            "accepted",
+            id=message.id,
+            external=external_id,
+            seq=message.seq,
+            session=message.session_id,
+            room=room.name,
+            is_new=reply.is_new,
+            is_person=message.is_person,
+        )
+        return message
+
+    async def _settle(self, message: Message, after_s: float) -> None:
+        """A file of a message is saved."""
+        await trio.sleep(after_s)
+        settle = partial(self.gateway.settle_attachment, message.id, 0, path="attachments/a.png")
+        now = await until_answered(settle, self.log, "settle")
+        self._note("settled", id=message.id, is_there=now is not None)
 
     async def _send(self, room: Room, message: Message, chunk: Chunk) -> str | None:
         """Show a part of a message; the power may go before and after."""
@@ -154,7 +229,8 @@ class Adapter:
             raise SendFailed("the program is dead")
         if self.platform.fails and self.platform.world.fault("send failed", self.platform.fails):
             raise SendFailed("the platform is away")
-        self._note("shown", room=room.name, message=message.id, seq=message.seq, index=chunk.index, nonce=chunk.nonce)
+        order = (message.seq, chunk.index)
+        self._note("shown", room=room.name, message=message.id, order=order, nonce=chunk.nonce)
         await trio.lowlevel.checkpoint()
         return None
 

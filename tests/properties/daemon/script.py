@@ -54,7 +54,48 @@ class Mode:
     pause_s: float = 0.0
 
 
-Action = Say | Stop | Force | Clear | Mode
+@frozen
+class Notice:
+    """Something that is no person tells the model (I6)."""
+
+    wakes: bool
+    pause_s: float = 0.0
+
+
+@frozen
+class Repeat:
+    """The platform sends an event again that it sent before: the one so many events ago (M5)."""
+
+    back: int = 1
+    pause_s: float = 0.0
+
+
+@frozen
+class Race:
+    """Several messages are posted at once."""
+
+    words: tuple[str, ...]
+    pause_s: float = 0.0
+
+
+@frozen
+class File:
+    """A message with a file that is settled so many seconds later; none: never, in this life (M8)."""
+
+    words: str
+    saved_after_s: float | None
+    pause_s: float = 0.0
+
+
+@frozen
+class Skew:
+    """The clock on the wall jumps: from now on it is so many seconds ahead."""
+
+    ahead_s: float
+    pause_s: float = 0.0
+
+
+Action = Say | Stop | Force | Clear | Mode | Notice | Repeat | Race | File | Skew
 
 
 class How(StrEnum):
@@ -98,8 +139,23 @@ STOPS: Final = st.builds(Stop, st.sampled_from(PAUSES))
 FORCES: Final = st.builds(Force, st.sampled_from((1.1, 4.0)))
 CLEARS: Final = st.builds(Clear, st.sampled_from(PAUSES))
 MODES: Final = st.builds(Mode, st.sampled_from(list(BusyMode)), st.sampled_from(PAUSES))
+NOTICES: Final = st.builds(Notice, st.booleans(), st.sampled_from(PAUSES))
+REPEATS: Final = st.builds(Repeat, st.integers(1, 3), st.sampled_from(PAUSES))
+SKEWS: Final = st.builds(Skew, st.sampled_from((-3_600.0, -0.5, 0.0, 0.5, 3_600.0)), st.sampled_from(PAUSES))
+RACES: Final = st.builds(
+    Race, st.lists(st.just(model.HELLO), min_size=2, max_size=3).map(tuple), st.sampled_from(PAUSES)
+)
+FILES: Final = st.builds(
+    File,
+    st.sampled_from((model.HELLO, model.WORK)),
+    st.sampled_from((0.0, 2.0, 59.5, 61.0, None)),
+    st.sampled_from(PAUSES),
+)
 QUICK: Final = says(model.HELLO, model.TALK)
 TOOLS: Final = says(model.WORK, model.BOTH, model.CHAIN)
+JOBS: Final = says(model.LONG)
+ASKED: Final = says(model.RISKY)
+HANGS: Final = says(model.HANG)
 
 
 def scripts(

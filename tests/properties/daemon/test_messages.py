@@ -7,7 +7,17 @@ from typing import Any
 from tests.properties.daemon import checks
 from tests.properties.daemon.exploring import explored
 from tests.properties.daemon.lives import play
-from tests.properties.daemon.script import MODES, QUICK, STOPS, TOOLS, scripts
+from tests.properties.daemon.script import (
+    CLEARS,
+    MODES,
+    QUICK,
+    RACES,
+    REPEATS,
+    SKEWS,
+    STOPS,
+    TOOLS,
+    scripts,
+)
 from tests.properties.daemon.seams import DaemonWorld
 
 
@@ -17,3 +27,54 @@ async def test_every_message_of_a_person_ends_once(
 ) -> None:
     truth = await play(world, script)
     checks.ends_once(world.notes, truth)
+
+
+@explored()
+async def test_m1_numbers_are_given_once_and_time_never_runs_back(
+    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, SKEWS, MODES, rooms=2)
+) -> None:
+    truth = await play(world, script)
+    checks.numbered(world.notes, truth)
+
+
+@explored()
+async def test_m5_an_event_that_comes_again_starts_nothing(
+    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, REPEATS, CLEARS, rooms=2)
+) -> None:
+    truth = await play(world, script)
+    checks.posted_once(world.notes, truth)
+    checks.ends_once(world.notes, truth)
+
+
+@explored()
+async def test_m6_messages_that_race_make_one_session(
+    world: DaemonWorld, script: Any = scripts(RACES, QUICK, CLEARS, rooms=2)
+) -> None:
+    truth = await play(world, script)
+    checks.one_open_session(truth)
+    checks.ends_once(world.notes, truth)
+
+
+@explored()
+async def test_o1_nothing_moves_in_front_of_what_was_read(
+    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, MODES, STOPS)
+) -> None:
+    truth = await play(world, script)
+    checks.history_stands(world.notes, truth)
+
+
+@explored()
+async def test_o2_people_are_heard_and_answered_in_order(
+    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, MODES, rooms=2)
+) -> None:
+    truth = await play(world, script)
+    checks.heard_in_order(truth)
+    checks.delivered_in_order(world.notes, truth, once=True)
+
+
+@explored()
+async def test_b1_a_listener_hears_every_change_in_order_and_once(
+    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, MODES, STOPS, CLEARS, rooms=2)
+) -> None:
+    truth = await play(world, script)
+    checks.told_whole(world.notes, truth)

@@ -93,7 +93,7 @@ def functions_that_run(trees: list[SupervisorSpec]) -> set[str]:
 
     async def program() -> None:
         truth = await play(DaemonWorld(), SCRIPT, whole=True)
-        trees.extend(life.house.spec for life in truth.lives)
+        trees.extend(truth.trees)
 
     strategy = Strict()
     strategy.begin(RunInfo(number=0, rng=random.Random(0), length=100))

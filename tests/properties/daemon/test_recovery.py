@@ -1,0 +1,74 @@
+"""Crashes, loss of power and restarts at any step of any schedule: nothing is lost, and no tool runs twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kesoku_actors.protocol import Reason
+from tests.properties.daemon import checks
+from tests.properties.daemon.exploring import explored
+from tests.properties.daemon.lives import Faults, play
+from tests.properties.daemon.script import ASKED, CLEARS, MODES, QUICK, REPEATS, STOPS, TOOLS, How, scripts
+from tests.properties.daemon.seams import DaemonWorld
+
+
+@explored()
+async def test_c1_what_was_accepted_survives_the_loss_of_power_at_any_step(
+    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, REPEATS, rooms=2)
+) -> None:
+    truth = await play(world, script, Faults(power=True))
+    checks.ends_once(world.notes, truth)
+    checks.posted_once(world.notes, truth)
+    checks.numbered(world.notes, truth)
+
+
+@explored()
+async def test_c2_turns_go_on_after_crashes_under_one_worker_at_a_time(
+    world: DaemonWorld,
+    script: Any = scripts(QUICK, TOOLS, MODES, STOPS, ends=(How.KILLED, How.CUT), rooms=2),
+) -> None:
+    truth = await play(world, script, Faults(worker=0.03))
+    checks.ends_once(world.notes, truth)
+    checks.one_at_a_time(world.notes, parallel=4)
+    checks.history_stands(world.notes, truth)
+
+
+@explored()
+async def test_c3_no_call_runs_twice_whatever_crashes(
+    world: DaemonWorld,
+    script: Any = scripts(TOOLS, ASKED, QUICK, STOPS, ends=(How.KILLED, How.CUT, How.TERMINATED)),
+) -> None:
+    truth = await play(world, script, Faults(worker=0.02, store=0.01, power=True))
+    checks.tools_run_once(world.notes, truth)
+    checks.results_stand_together(truth)
+
+
+@explored()
+async def test_c5_every_part_of_an_answer_is_shown_in_order_whatever_crashes(
+    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, ends=(How.KILLED, How.CUT, How.TERMINATED), rooms=2)
+) -> None:
+    truth = await play(world, script, Faults(send=0.1, power=True))
+    checks.delivered_in_order(world.notes, truth, once=False)
+
+
+@explored()
+async def test_c7_a_restart_in_order_ends_no_tool_and_costs_no_attempt(
+    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, ASKED, MODES, ends=(How.TERMINATED,), most_ends=4)
+) -> None:
+    truth = await play(world, script)
+    checks.tools_live(world.notes)
+    checks.tools_run_once(world.notes, truth, is_whole=True)
+    checks.ends_once(world.notes, truth)
+    assert [row for row in checks.people(truth) if checks.reason(row) == Reason.ATTEMPTS] == []
+
+
+@explored()
+async def test_c10_a_commit_whose_answer_was_lost_happens_once(
+    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, MODES, STOPS, CLEARS)
+) -> None:
+    truth = await play(world, script, Faults(store=0.04))
+    checks.ends_once(world.notes, truth)
+    checks.tools_live(world.notes)
+    checks.tools_run_once(world.notes, truth, is_whole=True)
+    checks.told_whole(world.notes, truth)
+    checks.history_stands(world.notes, truth)

@@ -1,0 +1,61 @@
+"""What is stored when everything is over, read past the program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import apsw
+from attrs import frozen
+
+from kesoku_actors.actors import SupervisorSpec
+from kesoku_actors.protocol import Message, SessionInfo
+from kesoku_actors.store import queries
+from kesoku_actors.store.queries import SessionHistory
+from kesoku_actors.store.sql import select
+
+
+@frozen(kw_only=True)
+class StoredStop:
+    """A stop, with what it covers and how that ended: the status, or `gone`."""
+
+    seq: int
+    reason: str
+    forced: bool
+    covers: dict[str, str | None]
+
+
+@frozen(kw_only=True)
+class Truth:
+    """What is true in the end."""
+
+    rows: tuple[Message, ...]
+    """Every row, by `rev`."""
+    removed: frozenset[str]
+    stops: tuple[StoredStop, ...]
+    sessions: dict[str, SessionInfo]
+    """Those that are not wiped."""
+    histories: dict[str, SessionHistory]
+    trees: tuple[SupervisorSpec, ...]
+    """What ran, life by life."""
+
+
+def read_truth(connection: apsw.Connection, trees: tuple[SupervisorSpec, ...]) -> Truth:
+    """Read everything. Raises `AssertionError` when the database is damaged (C8)."""
+    [(sound,)] = connection.execute("PRAGMA integrity_check").fetchall()
+    assert sound == "ok", f"the database is damaged: {sound}"
+    sessions = {session.id: session for session in queries.sessions(connection, 1000, None)}
+    everything = queries.changes(connection, 0, 100_000)
+    return Truth(
+        rows=everything.changed,
+        removed=frozenset(message_id for message_id, _session, _rev in everything.removed),
+        stops=tuple(_stops(connection)),
+        sessions=sessions,
+        histories={session_id: queries.history(connection, session_id) for session_id in sessions},
+        trees=trees,
+    )
+
+
+def _stops(connection: apsw.Connection) -> Iterator[StoredStop]:
+    for seq, reason, forced in select(connection, "SELECT seq, reason, forced FROM stops ORDER BY seq"):
+        covers = dict(select(connection, "SELECT message_id, ended FROM covers WHERE stop_seq = ?", (seq,)))
+        yield StoredStop(seq=seq, reason=reason, forced=bool(forced), covers=covers)
