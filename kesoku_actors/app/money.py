@@ -34,7 +34,7 @@ def price_of(settings: Settings, provider: Provider) -> Price | None:
     wanted = provider.model.replace("@", "-")
     for name, price in settings.prices.items():
         if name.replace("@", "-") == wanted:
-            return Price(input=price.input, output=price.output, cached=price.cached)
+            return Price(input=price.input, output=price.output, cached=price.cached, written=price.written)
     return FREE if provider.name == LOCAL else None
 
 

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from kesoku_actors.llm.claude_sdk import ClaudeClient
 
 _ALIVE: Final = Piece(kind=DeltaKind.TEXT, text="")
+_GRACE_S: Final = 1.0
+"""For the end of the connection's answer behind that of the message."""
 _MOST_PAUSES: Final = 8
 """How often a message that pauses is gone on with."""
 
@@ -92,20 +94,27 @@ class ClaudeModel:
     async def infer(self, request: Request, emit: Emit) -> Reply:
         """Run one inference; empty pieces say only that bytes came. Raises `ProviderError` (P2, P3)."""
         stream = ClaudeStream(self.source, model=self.model)
+        try:
+            await self._listen(stream, request, emit)
+        finally:
+            request.used(stream.usage)
+        return self._declaring(request.tools).received(stream.reply())
+
+    async def _listen(self, stream: ClaudeStream, request: Request, emit: Emit) -> None:
         asked = written = self._written(request, await self._files.of(request))
         client = await self._connected()
         for rest in range(_MOST_PAUSES, -1, -1):
             async with client.stream(asked, sent=request.sent, heard=lambda: emit(_ALIVE)) as events:
-                async for event in events:
-                    for piece in stream.feed(event):
-                        emit(piece)
-                    if stream.is_done:  # also where the connection stays open
-                        break
+                with trio.CancelScope() as end:
+                    async for event in events:
+                        for piece in stream.feed(event):
+                            emit(piece)
+                        if stream.is_done:  # a connection read to its end serves the next request
+                            end.deadline = min(end.deadline, trio.current_time() + _GRACE_S)
             if not stream.is_paused or not rest:
                 break
             asked = whole("messages", going_on(written.body, stream.proceed()))
             self._tell(asked, request)
-        return self._declaring(request.tools).received(stream.reply())
 
     async def aclose(self) -> None:
         """Close every connection; the next inference would open new ones."""

@@ -31,8 +31,8 @@ from kesoku_actors.llm.classify import (
 )
 from kesoku_actors.llm.claude import ClaudeAccess
 from kesoku_actors.llm.google_token import GoogleToken
-from kesoku_actors.llm.heard import WholeCharacters, hear, stumbling, unwinding
-from kesoku_actors.llm.port import ProviderError
+from kesoku_actors.llm.heard import WholeCharacters, hear, shorten_refusal, stumbling, unwinding
+from kesoku_actors.llm.port import ProviderError, Sent
 from kesoku_actors.llm.stand_in import put_talk
 from kesoku_actors.llm.written import Written
 
@@ -41,7 +41,7 @@ _USER_AGENT: Final = f"kesoku-actors/{__version__}"
 _HEADERS: Final = {"user-agent": _USER_AGENT, "accept-encoding": "identity"}
 """A packed stream comes in larger pieces, and its lines cannot be measured."""
 
-_LEAVING: Final[ContextVar[tuple[Written, Callable[[Mapping[str, Any]], None]]]] = ContextVar("leaving")
+_LEAVING: Final[ContextVar[tuple[Written, Sent]]] = ContextVar("leaving")
 """What this task sends, and who hears of it."""
 _STAND_IN: Final = [{"role": "user", "content": "."}]
 """For the talk."""
@@ -89,7 +89,7 @@ class ClaudeClient:
 
     @asynccontextmanager
     async def stream(
-        self, written: Written, *, sent: Callable[[Mapping[str, Any]], None], heard: Callable[[], None]
+        self, written: Written, *, sent: Sent, heard: Callable[[], None]
     ) -> AsyncIterator[AsyncIterator[Mapping[str, Any]]]:
         """Send a request; give its events as data.
 
@@ -187,7 +187,7 @@ def open_client(access: ClaudeAccess, source: Source, wall: Callable[[], float],
         timeout=_TIMEOUT,
         headers=_HEADERS,
         follow_redirects=False,
-        event_hooks={"request": [_leave]},
+        event_hooks={"request": [_leave], "response": [shorten_refusal]},
     )
     common: dict[str, Any] = {
         "http_client": http,

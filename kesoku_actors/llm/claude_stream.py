@@ -174,7 +174,7 @@ class ClaudeStream:
             native=self._native(),
             finish=finish,
             finish_reason=self._stop_reason,
-            usage=self._total(),
+            usage=self.usage,
         )
 
     def _take_whole(self, message: Mapping[str, Any]) -> Iterator[Piece]:
@@ -238,14 +238,20 @@ class ClaudeStream:
         counts = [usage[name] for usage in self._usages if name in usage]
         return sum(counts) if counts else None
 
-    def _total(self) -> Usage:
-        """The wire counts what was read from the cache and written to it apart from the rest of the input."""
+    @property
+    def usage(self) -> Usage:
+        """What the server has counted so far.
+
+        Of its input the wire counts apart what was read from the cache and what was written to it.
+        """
         cached = self._counted("cache_read_input_tokens")
-        parts = [self._counted("input_tokens"), cached, self._counted("cache_creation_input_tokens")]
+        written = self._counted("cache_creation_input_tokens")
+        parts = [self._counted("input_tokens"), cached, written]
         known = [part for part in parts if part is not None]
         return Usage(
             input=sum(known) if known else None,
             cached=cached,
+            written=written,
             output=self._counted("output_tokens"),
             thinking=self._counted("thinking_tokens"),
         )

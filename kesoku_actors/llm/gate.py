@@ -243,10 +243,10 @@ async def infer_once(
 
     Every piece, an empty one too, shows that the stream lives; empty ones are not passed on. Raises `ProviderError`,
     of the kind `stall` when nothing came for `first_byte_s` or then for `idle_s` seconds. Nothing is tried again here.
+    `Request.used` is told what it used and cost, however it ends.
     """
     limits = provider.limits
     async with gate.meter.account(request) as account, gate.slot(patience):
-        account.is_sent = True
         heard = False
         with trio.move_on_after(limits.first_byte_s) as watchdog:
 
@@ -258,6 +258,6 @@ async def infer_once(
                     account.hear(piece)
                     emit(piece)
 
-            return account.answered(await provider.infer(request, hear))
+            return account.answered(await provider.infer(account.noting(request), hear))
         silence = f"{limits.idle_s:g} s" if heard else f"{limits.first_byte_s:g} s before the first byte"
         raise ProviderError(f"{provider.name}: the stream stalled: nothing came for {silence}", kind="stall")

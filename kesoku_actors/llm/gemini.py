@@ -100,6 +100,13 @@ class GeminiModel:
     async def infer(self, request: Request, emit: Emit) -> Reply:
         """Run one inference; empty pieces say only that bytes came. Raises `ProviderError` (P2, P3)."""
         stream = GeminiStream(self.source, model=self.model)
+        try:
+            await self._listen(stream, request, emit)
+        finally:
+            request.used(stream.usage)
+        return self._declaring(request.tools).received(stream.reply())
+
+    async def _listen(self, stream: GeminiStream, request: Request, emit: Emit) -> None:
         written = self._written(request, await self._files.of(request))
         client = await self._connected()
         async with client.stream(self.model, written, sent=request.sent, heard=lambda: emit(_ALIVE)) as chunks:
@@ -108,8 +115,7 @@ class GeminiModel:
                     for piece in stream.feed(chunk):
                         emit(piece)
                     if stream.has_finished:
-                        end.deadline = trio.current_time() + _GRACE_S
-        return self._declaring(request.tools).received(stream.reply())
+                        end.deadline = min(end.deadline, trio.current_time() + _GRACE_S)
 
     async def aclose(self) -> None:
         """Close every connection; the next inference would open new ones."""

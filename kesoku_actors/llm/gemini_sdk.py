@@ -40,12 +40,11 @@ from kesoku_actors.llm.classify import (
 from kesoku_actors.llm.gemini import GeminiAccess
 from kesoku_actors.llm.gemini_lines import GeminiLines
 from kesoku_actors.llm.google_token import GoogleToken
-from kesoku_actors.llm.heard import hear, stumbling, unwinding
-from kesoku_actors.llm.port import ProviderError
+from kesoku_actors.llm.heard import hear, shorten_refusal, stumbling, unwinding
+from kesoku_actors.llm.port import ProviderError, Sent
 from kesoku_actors.llm.stand_in import put_talk
 from kesoku_actors.llm.written import Written
 
-Sent = Callable[[Mapping[str, Any]], None]
 Heard = Callable[[], None]
 
 _TIMEOUT: Final = httpx2.Timeout(connect=10.0, write=60.0, read=None, pool=None)
@@ -97,6 +96,7 @@ class _Ears:
 
     async def response(self, response: httpx2.Response) -> None:
         """Have every chunk heard. Raises `ProviderError` for a web page."""
+        await shorten_refusal(response)
         if response.is_success:
             check_page(self.source, response.headers.get("content-type", ""))
         ear = response.request.extensions.get(_EAR)
@@ -183,8 +183,8 @@ class GeminiClient:
             if ear.response is not None and not ear.response.is_success:  # what it said cannot be read
                 raise self._unreadable(ear.response) from error
             kind = next(kind for types, kind in _KIND_OF_EXCEPTION if isinstance(error, types))
-            if ear.response is None and isinstance(error, pydantic.ValidationError):
-                kind = "request"  # the SDK itself takes it for none
+            if ear.response is None and isinstance(error, ValueError):
+                kind = "request"  # the SDK itself takes it for wrong
             raise provider_error(self.source, kind, f"{type(error).__name__} {error}".rstrip()) from error
 
     def _refusal(self, error: errors.APIError) -> ProviderError:

@@ -132,7 +132,7 @@ class GeminiStream:
             native=self._native(),
             finish=finish,
             finish_reason=self._finish_reason,
-            usage=self._total(),
+            usage=self.usage,
         )
 
     def _take(self, candidate: Mapping[str, Any]) -> Iterator[Piece]:
@@ -201,8 +201,12 @@ class GeminiStream:
             if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS:
                 self._usage[name] = value
 
-    def _total(self) -> Usage:
-        """The wire counts what was thought apart from what was said; both are output."""
+    @property
+    def usage(self) -> Usage:
+        """What the server has counted so far.
+
+        The wire counts what was thought apart from what was said; both are output.
+        """
         thinking = self._usage.get("thoughtsTokenCount")
         output = [part for part in (self._usage.get("candidatesTokenCount"), thinking) if part is not None]
         return Usage(

@@ -3,7 +3,8 @@
 Each inference, whatever it is for, has an account from before its send to after its end, however it ends. Invariants:
 with a purse nothing is sent before what it may cost is reserved; every reservation is settled once, by what the
 provider counted, else by what is known: the request as we count it, once it was sent, and what was heard of the answer.
-An inference that failed before a word of it was heard costs nothing.
+An inference that failed before its provider counted anything and before a word of it was heard costs nothing. Who asked
+is told the same (`Request.used`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Final, Protocol
 
 from attrs import define, evolve, field, frozen
 
-from kesoku_actors.llm.port import Piece, ProviderError, Remedy, Reply, Request
+from kesoku_actors.llm.port import Body, Piece, ProviderError, Remedy, Reply, Request
 from kesoku_actors.llm.prices import Price, cost_of
 from kesoku_actors.protocol import Usage
 
@@ -83,14 +84,17 @@ class Meter:
             finally:
                 usage = account.usage(is_refused=is_refused)
                 self._count(account, usage)
+                request.used(self._with_cost(usage))
         finally:
             if purse is not None:
                 purse.settle(request.inference_id, self._priced(usage))
 
     def priced(self, reply: Reply) -> Reply:
         """Return a reply whose usage tells what it cost."""
-        cost = None if self.price is None else cost_of(reply.usage, self.price)
-        return reply if cost is None else evolve(reply, usage=evolve(reply.usage, cost=cost))
+        return reply if self.price is None else evolve(reply, usage=self._with_cost(reply.usage))
+
+    def _with_cost(self, usage: Usage) -> Usage:
+        return usage if self.price is None else evolve(usage, cost=cost_of(usage, self.price))
 
     def _priced(self, usage: Usage) -> float:
         return 0.0 if self.price is None else cost_of(usage, self.price) or 0.0
@@ -119,7 +123,21 @@ class Account:
     is_sent: bool = False
     heard: int = 0
     """Characters of the answer."""
+    counted: Usage = field(factory=Usage)
+    """By the provider, of an answer that did not come to its end."""
     reply: Reply | None = None
+
+    def noting(self, request: Request) -> Request:
+        """Return the request so that note is taken of its send, and of what its provider counts."""
+
+        def leave(body: Body) -> None:
+            self.is_sent = True
+            request.sent(body)
+
+        return evolve(request, sent=leave, used=self._take)
+
+    def _take(self, counted: Usage) -> None:
+        self.counted = counted
 
     def hear(self, piece: Piece) -> None:
         """Take note of a piece of the answer."""
@@ -139,10 +157,14 @@ class Account:
         """Return what it used, as the provider counted it, else as far as it is known."""
         if self.reply is not None and self.reply.usage.tokens:
             return self.reply.usage
+        said = self.heard if self.reply is None else max(self.heard, len(self.reply.text) + len(self.reply.thought))
+        output = said // _CHARACTERS_A_TOKEN
+        if self.counted.tokens:  # most count their answer only when it is whole
+            asked = self._request_tokens() if self.counted.input is None else self.counted.input
+            return evolve(self.counted, input=asked, output=max(output, self.counted.output or 0))
         if not self.is_sent or is_refused:
             return Usage()
-        said = self.heard if self.reply is None else max(self.heard, len(self.reply.text) + len(self.reply.thought))
-        return Usage(input=self._request_tokens(), output=said // _CHARACTERS_A_TOKEN)
+        return Usage(input=self._request_tokens(), output=output)
 
     def _request_tokens(self) -> int:
         request = self.request

@@ -86,7 +86,7 @@ class OpenAIModel:
         try:
             written, headers = self._written(request), self._headers()
             client = await self._connected()
-            request.sent(written.body)
+            request.sent(lambda: written.body)
             async with client.stream("POST", self._url, content=written.content, headers=headers) as response:
                 if response.status_code != httpx2.codes.OK:
                     raise await self._refusal(response)
@@ -94,6 +94,8 @@ class OpenAIModel:
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, EventTooLong) as error:
             kind = next(kind for types, kind in _KIND_OF_EXCEPTION if isinstance(error, types))
             raise provider_error(self.source, kind, f"{type(error).__name__} {error}".rstrip()) from error
+        finally:
+            request.used(stream.usage)
         return self._declaring(request.tools).received(stream.reply())
 
     async def aclose(self) -> None:

@@ -75,7 +75,8 @@ class ChatStream:
         self._calls: list[_Call] = []
         self._by_index: dict[int, _Call] = {}
         self._finish_reason = ""
-        self._usage = Usage()
+        self.usage = Usage()
+        """What the server has counted so far."""
         self._total_tokens = 0
         self._size = 0
         self._is_refusal = False
@@ -133,7 +134,7 @@ class ChatStream:
             native=self._native(kept),
             finish=finish,
             finish_reason=self._finish_reason,
-            usage=self._usage,
+            usage=self.usage,
         )
 
     def _take_choices(self, choices: Any) -> tuple[Piece, ...]:
@@ -212,7 +213,7 @@ class ChatStream:
 
     def _take_usage(self, usage: Mapping[str, Any]) -> None:
         self._total_tokens = _count(usage, "total_tokens") or 0
-        self._usage = Usage(
+        self.usage = Usage(
             input=_count(usage, "prompt_tokens"),
             cached=_count(usage.get("prompt_tokens_details"), "cached_tokens"),
             output=_count(usage, "completion_tokens"),

@@ -89,10 +89,13 @@ class StepContent:
     message_ids: tuple[str, ...]
 
 
-Sent = Callable[[Mapping[str, Any]], None]
+Body = Callable[[], Mapping[str, Any]]
+"""Makes a request's JSON body exactly as it goes on the wire. It may be called later and in a thread, or never."""
+Sent = Callable[[Body], None]
+Used = Callable[[Usage], None]
 
 
-def unheard(_body: Mapping[str, Any]) -> None:
+def unheard(_news: Body | Usage) -> None:
     """Hear of a request and do nothing."""
 
 
@@ -120,9 +123,15 @@ class Request:
     kept: KeptTalks | None = field(default=None, eq=False, repr=False)
     """Where the provider keeps what it made of the history, for the session's next request; none: nowhere."""
     sent: Sent = field(default=unheard, eq=False, repr=False)
-    """Called once per try, just before the send, with the JSON body exactly as it goes on the wire (P4).
+    """Called once per try, just before the send, with what makes the JSON body (P4).
 
-    Neither headers nor keys are in it. Whoever hears it may read it later; nobody changes it any more.
+    Neither headers nor keys are in it. Whoever hears of it may read it later; nobody changes it any more.
+    """
+    used: Used = field(default=unheard, eq=False, repr=False)
+    """Called with what it used, as far as its provider said, also where it fails or is cancelled (M4).
+
+    Who asks through `gate.infer_once` is told once, in the end, with the cost, and with our own count of what the
+    provider did not say.
     """
 
     @property

@@ -1,6 +1,7 @@
 """What inferences cost, by what the settings say of a model's prices, and how tokens and money are told. Pure.
 
-Cached tokens are part of the input and thinking is part of the output, as `Usage` counts them.
+Tokens read from a provider's cache or written to it are part of the input and thinking is part of the output, as
+`Usage` counts them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from attrs import frozen
 from kesoku_actors.protocol import Usage
 
 _PER: Final = 1_000_000
+_TO_WRITE: Final = 1.25
+"""What input costs more where it is written to a cache, if nothing else is known: Anthropic's, for five minutes."""
 
 
 @frozen(kw_only=True)
@@ -23,6 +26,8 @@ class Price:
     output: float
     cached: float | None = None
     """Of input read from the provider's cache; as `input` when unknown."""
+    written: float | None = None
+    """Of input written to it, where the provider counts that apart; a quarter more than `input` when unknown."""
 
 
 FREE: Final = Price(input=0.0, output=0.0)
@@ -32,9 +37,13 @@ def cost_of(usage: Usage, price: Price) -> float | None:
     """Return what these tokens cost, US dollars; none when the provider counted none."""
     if usage.input is None and usage.output is None:
         return None
-    read, cached = usage.input or 0, min(usage.cached or 0, usage.input or 0)
+    asked = usage.input or 0
+    cached = min(usage.cached or 0, asked)
+    written = min(usage.written or 0, asked - cached)
     cached_price = price.input if price.cached is None else price.cached
-    return ((read - cached) * price.input + cached * cached_price + (usage.output or 0) * price.output) / _PER
+    written_price = _TO_WRITE * price.input if price.written is None else price.written
+    into = (asked - cached - written) * price.input + cached * cached_price + written * written_price
+    return (into + (usage.output or 0) * price.output) / _PER
 
 
 def dollars(amount: float) -> str:
@@ -50,6 +59,7 @@ def total(usages: Iterable[Usage]) -> Usage:
     return Usage(
         input=sum(usage.input or 0 for usage in known),
         cached=sum(usage.cached or 0 for usage in known),
+        written=sum(usage.written or 0 for usage in known),
         output=sum(usage.output or 0 for usage in known),
         thinking=sum(usage.thinking or 0 for usage in known),
         cost=sum(costs) if costs else None,

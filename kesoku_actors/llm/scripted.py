@@ -28,6 +28,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 import trio
@@ -45,7 +46,7 @@ from kesoku_actors.llm.port import (
     Remedy,
     Reply,
     Request,
-    unheard,
+    Used,
 )
 from kesoku_actors.protocol import DeltaKind, Message, Role, Type, Usage
 
@@ -189,12 +190,11 @@ class ScriptedModel:
     async def infer(self, request: Request, emit: Emit) -> Reply:
         """Play the next inference of the scenario. Raises the `ProviderError` it asks for."""
         self.requests.append(request)
-        if request.sent is not unheard:  # making it takes as long as the history is long
-            request.sent(_plain(request, self.model))
+        request.sent(partial(_plain, request, self.model))
         moves = self._choose(request)
         try:
             await trio.lowlevel.checkpoint()
-            return await self._play(moves, emit)
+            return await self._play(moves, emit, request.used)
         except trio.Cancelled:
             self.cancelled.append(request.inference_id)
             raise
@@ -216,7 +216,7 @@ class ScriptedModel:
         self._played += 1
         return self.scenario.inferences[(self._played - 1) % count]
 
-    async def _play(self, moves: Inference, emit: Emit) -> Reply:
+    async def _play(self, moves: Inference, emit: Emit, used: Used) -> Reply:
         texts: list[str] = []
         thoughts: list[str] = []
         calls: list[CallRequest] = []
@@ -237,6 +237,7 @@ class ScriptedModel:
                     await trio.sleep(move.seconds)
                 case Spend():
                     usage = Usage(input=move.input, cached=move.cached, output=move.output, thinking=move.thinking)
+                    used(usage)
                 case End():
                     finish = move.finish
                 case Fail():

@@ -8,18 +8,18 @@ The talk is checked and written already (`kept_talk`). So the SDK words all but 
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import httpx2
 
+from kesoku_actors.llm.port import Body
 from kesoku_actors.llm.written import Written, splice
 
 
-def put_talk(request: httpx2.Request, written: Written) -> dict[str, Any]:
-    """Put the talk in the place of what stands for it; return the body as it is sent. For a hook of the client."""
+def put_talk(request: httpx2.Request, written: Written) -> Body:
+    """Put the talk in the place of what stands for it; return what tells the body. For a hook of the client."""
     said = json.loads(request.content)
     assert written.key in said, "the SDK words the talk under another name"
     content = splice(said, written.key, written.talk)
     request.stream = httpx2.ByteStream(content)
     request.headers["content-length"] = str(len(content))
-    return {**said, written.key: written.body[written.key]}
+    return lambda: {**said, written.key: written.body[written.key]}

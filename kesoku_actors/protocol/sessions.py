@@ -98,11 +98,13 @@ class Stop:
 
 @frozen(kw_only=True)
 class Usage:
-    """Tokens of one inference, as far as the provider said."""
+    """Tokens of one inference, as far as the provider said, and by our count where it broke off before it did."""
 
     input: int | None = None
     cached: int | None = None
     """Of the input: what was read from the provider's cache."""
+    written: int | None = None
+    """Of the input: what was written to it, where that has a price of its own."""
     output: int | None = None
     thinking: int | None = None
     """Of the output: what was not said."""

@@ -6,10 +6,9 @@ an event in its inlet. A commit is a task only when the store cannot answer it a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import trio
 from attrs import asdict, define, evolve, field, frozen
@@ -18,7 +17,7 @@ from kesoku_actors.actors import ActorStopped, MailboxFull
 from kesoku_actors.clock import World
 from kesoku_actors.gateway import Gateway
 from kesoku_actors.llm.gate import Patience, infer_once
-from kesoku_actors.llm.port import Piece, ProviderError, Reply, Request, Sent
+from kesoku_actors.llm.port import Body, Piece, ProviderError, Reply, Request, Sent
 from kesoku_actors.llm.wellformed import whole_reply, whole_text
 from kesoku_actors.log import Logger
 from kesoku_actors.prompt import PromptContext, PromptLayers, place_in
@@ -30,6 +29,7 @@ from kesoku_actors.protocol import (
     DeltaKind,
     Message,
     ToolProgress,
+    Usage,
 )
 from kesoku_actors.session import vocabulary as v
 from kesoku_actors.session.arrivals import wait_for_files
@@ -243,6 +243,12 @@ class Hands:
         def spent() -> float:
             return max(0.0, parts.world.clock.monotonic() - begun)
 
+        usage = Usage()
+
+        def use(used: Usage) -> None:
+            nonlocal usage
+            usage = used
+
         name, model = brain.provider.name, brain.provider.model
         notes = Notes(
             root_id=effect.root_id,
@@ -256,7 +262,7 @@ class Hands:
         if effect.is_last and (trouble := brain.gate.trouble()) is not None:
             self._show(Activity.RETRYING, effect.root_id, whole_text(str(trouble)), trouble.retry_after_s)
             sent = self._goes_on(effect, sent)
-        request = evolve(self.request, inference_id=effect.inference_id, sent=sent)
+        request = evolve(self.request, inference_id=effect.inference_id, sent=sent, used=use)
         end: Reply | ProviderError | None = None
         event: v.Event = v.ModelAborted(effect.ticket, name, model, 0.0)
         scope = self.inferences[effect.ticket]
@@ -279,14 +285,15 @@ class Hands:
                     retry_after_s=error.retry_after_s,
                     jitter=parts.world.rng.random(),
                     duration_s=spent(),
+                    usage=usage,
                     kind=error.kind,
                 )
         if scope.cancelled_caught:
-            event = v.ModelAborted(effect.ticket, name, model, spent())
+            event = v.ModelAborted(effect.ticket, name, model, spent(), usage)
         del self.inferences[effect.ticket]
-        if isinstance(end, Reply):
-            usage = asdict(end.usage, recurse=False)
-            parts.log.info("inference", session=self.key.session_id, provider=name, model=model, **usage)
+        if end is not None:
+            used = asdict(usage, recurse=False)
+            parts.log.info("inference", session=self.key.session_id, provider=name, model=model, **used)
         if parts.turn_log is not None:
             parts.turn_log.record(notes.ended(request, end))
         self.inlet.put(event)
@@ -294,7 +301,7 @@ class Hands:
     def _goes_on(self, effect: v.CallModel, sent: Sent) -> Sent:
         """Show that a model is waited for no more when the request is sent."""
 
-        def hear(body: Mapping[str, Any]) -> None:
+        def hear(body: Body) -> None:
             self._show(Activity.THINKING, effect.root_id)
             sent(body)
 

@@ -73,7 +73,7 @@ def replied(state: State, phase: Inferring, event: v.ModelFinished) -> Transitio
     if reply.finish is Finish.REFUSED:
         return _give_up(state, turn, f"The model refused to answer ({why}).")
     if turn.nudge:
-        return _give_up(state, turn, "The model gave no answer, also when it was asked again.")
+        return _give_up(state, turn, f"The model gave no answer, also when it was asked again ({why}).")
     return judge(state, evolve(turn, nudge=True))
 
 
@@ -121,7 +121,14 @@ def aborted(
         case v.ModelFinished(reply=reply, duration_s=duration_s):
             ended = words.dropped(inference_id, reply, duration_s, StepState.CANCELLED)
         case v.ModelFailed() | v.ModelAborted():
-            ended = words.lost(inference_id, event.provider, event.model, event.duration_s, StepState.CANCELLED)
+            ended = words.lost(
+                inference_id,
+                event.provider,
+                event.model,
+                event.duration_s,
+                StepState.CANCELLED,
+                usage=event.usage,
+            )
     return judge(state, evolve(phase.turn, ended=ended, text=phase.text))
 
 

@@ -128,7 +128,7 @@ class ModelFailed:
     jitter: float
     duration_s: float
     usage: Usage = field(factory=Usage)
-    """As far as the provider said before it failed."""
+    """As far as it is known."""
     kind: str = ""
     """A short name of what went wrong: `auth`, `overloaded`, `filtered`, ..."""
 
@@ -141,6 +141,8 @@ class ModelAborted:
     provider: str
     model: str
     duration_s: float
+    usage: Usage = field(factory=Usage)
+    """As far as it is known."""
 
 
 @frozen

@@ -11,7 +11,7 @@ from typing import Final
 
 from attrs import frozen
 
-from kesoku_actors.protocol import Job, Message, Reason, Role, SessionInfo, Status, Stop, StoredStep, Type
+from kesoku_actors.protocol import Job, Message, Reason, Role, SessionInfo, Status, Step, Stop, StoredStep, Type
 from kesoku_actors.store import CallRecord, SessionRecord, TurnRecord
 from kesoku_actors.trace.calls import call_item
 from kesoku_actors.trace.exchanges import Exchanges, Mask, Pool, needed
@@ -195,9 +195,13 @@ class _Desk:
             yield interruption(root, later, ended, self._mask)
 
     def _cost(self, root_id: str) -> float | None:
-        costs = [self._price(one.step.model, tokens_of(one.step.usage)) for one in self._steps.get(root_id, [])]
+        costs = [self._cost_of(one.step) for one in self._steps.get(root_id, [])]
         known = [cost for cost in costs if cost is not None]
         return sum(known) if known and len(known) == len(costs) else None
+
+    def _cost_of(self, step: Step) -> float | None:
+        """Return what an inference cost, as it was settled; by its tokens where there was no price then."""
+        return self._price(step.model, tokens_of(step.usage)) if step.usage.cost is None else step.usage.cost
 
 
 def _stops(one: Stop, root: Message) -> bool:

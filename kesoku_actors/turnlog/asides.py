@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import evolve, frozen
 
 from kesoku_actors.clock import Clock
-from kesoku_actors.llm.port import Emit, Limits, Piece, Provider, ProviderError, Reply, Request
+from kesoku_actors.llm.port import Body, Emit, Limits, Piece, Provider, ProviderError, Reply, Request
 from kesoku_actors.turnlog.actor import TurnLog
 from kesoku_actors.turnlog.inference import Notes
 
@@ -60,9 +60,13 @@ class LoggedProvider:
                 notes.heard(piece)
             emit(piece)
 
+        def leave(body: Body) -> None:
+            notes.sent(body)
+            request.sent(body)
+
         end: Reply | ProviderError | None = None
         try:
-            end = await self.provider.infer(evolve(request, sent=notes.sent), hear)
+            end = await self.provider.infer(evolve(request, sent=leave), hear)
             return end
         except ProviderError as error:
             end = error

@@ -32,7 +32,7 @@ _DATA: Final = re.compile(rf"[A-Za-z0-9+/=_:;,.-]{{{LONGEST_DATA},}}\Z")
 def make_document(inference: Inference, idx: int) -> dict[str, Any]:
     """Return what is written of an inference."""
     request = inference.request
-    history, body = _as_sent(inference.body)
+    history, body = _as_sent(None if inference.body is None else inference.body())
     return {
         "metadata": {
             "unix_time": round(inference.began, 6),

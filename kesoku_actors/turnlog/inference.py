@@ -6,12 +6,11 @@ end they become an `Inference`, a value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from attrs import define, field, frozen
 
-from kesoku_actors.llm.port import Piece, ProviderError, Reply, Request
+from kesoku_actors.llm.port import Body, Piece, ProviderError, Reply, Request
 from kesoku_actors.protocol import DeltaKind, StepState, ToolSchema
 
 
@@ -41,8 +40,8 @@ class Inference:
     first_piece_s: float | None
     """Until the first piece of the answer; none when none came."""
     state: StepState
-    body: Mapping[str, Any] | None
-    """The JSON body as it was sent last; none when nothing was sent."""
+    body: Body | None
+    """Makes the JSON body as it was sent last; none when nothing was sent."""
     sends: int
     """How often something was sent."""
     text: str
@@ -75,13 +74,13 @@ class Notes:
     """UTC seconds."""
     spent: Callable[[], float]
     """Seconds since it began."""
-    _body: Mapping[str, Any] | None = field(default=None, init=False)
+    _body: Body | None = field(default=None, init=False)
     _sends: int = field(default=0, init=False)
     _texts: list[str] = field(factory=list, init=False)
     _thoughts: list[str] = field(factory=list, init=False)
     _first_piece_s: float | None = field(default=None, init=False)
 
-    def sent(self, body: Mapping[str, Any]) -> None:
+    def sent(self, body: Body) -> None:
         """Note what is sent (`Request.sent`)."""
         self._body = body
         self._sends += 1

@@ -141,7 +141,7 @@ async def _none_known(_session_id: str, _without: str) -> int:
 
 def _inference(body: dict[str, Any], number: int) -> Any:
     notes = Notes(root_id="r", attempt=1, provider="bench", model="m", began=0.0, spent=lambda: 1.0)
-    notes.sent(body)
+    notes.sent(lambda: body)
     request = Request(inference_id=str(number), session_id="bench", system="", history=())
     return notes.ended(request, Reply(provider="bench", model="m", text="Done.", usage=Usage()))
 

@@ -141,7 +141,7 @@ def test_what_each_part_of_a_paused_message_used_counts() -> None:
     stream.proceed()
     for one in message_events(text("second."), usage=counts):
         stream.feed(one)
-    assert stream.reply().usage == Usage(input=60, cached=40, output=24)
+    assert stream.reply().usage == Usage(input=60, cached=40, written=6, output=24)
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ from kesoku_actors.actors import ChildSpec
 from kesoku_actors.actors.testing import running
 from kesoku_actors.llm.gate import ProviderGate, infer_once, provider_actor
 from kesoku_actors.llm.meter import Meter
-from kesoku_actors.llm.port import ProviderError, Reply
+from kesoku_actors.llm.port import Emit, ProviderError, Reply, Request, Used, unheard
 from kesoku_actors.llm.prices import Price, cost_of
-from kesoku_actors.llm.scripted import Fail, Inference, Say, Scenario, ScriptedModel, Spend
+from kesoku_actors.llm.scripted import Fail, Inference, Say, Scenario, ScriptedModel, Spend, Wait
 from kesoku_actors.protocol import Usage
 
 from .examples import asking, ignore, said
@@ -44,12 +44,29 @@ class Purse:
         self.settled.append((id, dollars))
 
 
-async def infer(*moves: Inference, purse: Purse | None = None, price: Price | None = PRICE) -> tuple[Reply, Meter]:
+def model_of(*moves: Inference) -> ScriptedModel:
+    return ScriptedModel(Scenario(inferences=moves))
+
+
+class Loading(ScriptedModel):
+    """A model that loads files for ever before it sends anything."""
+
+    def __init__(self) -> None:
+        super().__init__(Scenario(inferences=()))
+
+    async def infer(self, request: Request, emit: Emit) -> Reply:
+        await trio.sleep_forever()
+        raise AssertionError
+
+
+async def infer(
+    *moves: Inference, purse: Purse | None = None, price: Price | None = PRICE, used: Used = unheard
+) -> tuple[Reply, Meter]:
     """Run one inference that plays these moves; return its reply, and the meter."""
-    model = ScriptedModel(Scenario(inferences=moves))
+    model = model_of(*moves)
     gate = ProviderGate.of(model, Meter(price=price, purse=purse))
     async with running(ChildSpec(id="g", start=partial(provider_actor, gate=gate), mailbox=gate.mailbox)):
-        request = evolve(asking(said(1, "Hi")), tokens=1000)
+        request = evolve(asking(said(1, "Hi")), tokens=1000, used=used)
         return await infer_once(model, gate, request, ignore), gate.meter
 
 
@@ -60,9 +77,18 @@ def test_cached_tokens_have_their_own_price_and_thinking_is_output() -> None:
     assert cost_of(Usage(), PRICE) is None
 
 
-@given(st.integers(0, 10**7), st.integers(0, 10**7), st.integers(0, 10**7))
-def test_no_inference_costs_less_than_nothing(read: int, cached: int, written: int) -> None:
-    cost = cost_of(Usage(input=read, cached=cached, output=written), PRICE)
+def test_tokens_written_to_a_cache_have_their_own_price_too() -> None:
+    usage = Usage(input=1_000_000, cached=400_000, written=500_000)
+    assert cost_of(usage, PRICE) == pytest.approx(0.1 * 3 + 0.4 * 0.3 + 0.5 * 3.75)
+    assert cost_of(usage, evolve(PRICE, written=6.0)) == pytest.approx(0.1 * 3 + 0.4 * 0.3 + 0.5 * 6)
+
+
+_COUNTS = st.integers(0, 10**7)
+
+
+@given(_COUNTS, _COUNTS, _COUNTS, _COUNTS)
+def test_no_inference_costs_less_than_nothing(read: int, cached: int, written: int, output: int) -> None:
+    cost = cost_of(Usage(input=read, cached=cached, written=written, output=output), PRICE)
     assert cost is not None
     assert cost >= 0
 
@@ -123,6 +149,38 @@ async def test_a_cancelled_inference_is_settled_by_what_is_known_of_it(autojump_
     with trio.move_on_after(15):
         await infer((Say(text="four four four", word_delay_s=10),), purse=purse)
     assert purse.settled == [("i1", pytest.approx((1000 * 3 + 1 * 15) / 1e6))]
+
+
+@pytest.mark.parametrize(
+    ("moves", "known"),
+    [
+        ((Spend(input=700, cached=200, output=1), Fail(kind="cut")), Usage(input=700, cached=200, output=1)),
+        ((Spend(input=700, output=1), Say(text="twelve chars"), Fail(kind="cut")), Usage(input=700, output=3)),
+        ((Say(text="twelve chars"), Fail(kind="cut")), Usage(input=1000, output=3)),
+        ((Fail(kind="auth"),), Usage()),
+    ],
+)
+async def test_who_asked_is_told_once_what_a_failure_used_and_cost(
+    autojump_clock: MockClock, moves: Inference, known: Usage
+) -> None:
+    told: list[Usage] = []
+    with pytest.raises(ProviderError):
+        await infer(moves, used=told.append)
+    assert told == [evolve(known, cost=cost_of(known, PRICE))]
+
+
+async def test_who_asked_is_told_what_a_cancelled_inference_used_also_while_it_waited_to_be_sent(
+    autojump_clock: MockClock,
+) -> None:
+    told: list[Usage] = []
+    with trio.move_on_after(15):
+        await infer((Spend(input=700, output=1), Wait(seconds=60)), used=told.append)
+    assert told == [Usage(input=700, output=1, cost=pytest.approx((700 * 3 + 15) / 1e6))]
+
+    gate, model = ProviderGate.of(model_of((Say(text="x"),)), Meter(price=PRICE)), Loading()
+    with trio.move_on_after(15):
+        await infer_once(model, gate, evolve(asking(said(1, "Hi")), used=told.append), ignore)
+    assert told[1:] == [Usage()], "nothing was sent"
 
 
 async def test_who_is_cancelled_while_reserving_leaves_nothing_reserved(autojump_clock: MockClock) -> None:

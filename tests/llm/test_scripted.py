@@ -242,7 +242,12 @@ async def test_what_it_is_asked_is_told_as_json_data_before_it_plays(
     told: list[Any] = []
     call = called(2, "date", "x", zone="UTC")
     request = asking(
-        said(1, "Hi"), call, result(3, call, "Monday"), tools=(DATE_TOOL,), nudge="Go on", sent=told.append
+        said(1, "Hi"),
+        call,
+        result(3, call, "Monday"),
+        tools=(DATE_TOOL,),
+        nudge="Go on",
+        sent=lambda body: told.append(body()),
     )
     with pytest.raises(ProviderError):
         await ScriptedModel(Scenario(inferences=((Fail(kind="busy"),),))).infer(request, ignore)

@@ -17,6 +17,7 @@ from kesoku_actors.actors import DynamicSpec, run_system
 from kesoku_actors.app.brains import Brains
 from kesoku_actors.app.house import House, build_house
 from kesoku_actors.app.models import provider_registry
+from kesoku_actors.app.money import gate_of
 from kesoku_actors.app.plan import plan_run
 from kesoku_actors.app.settings import load_settings
 from kesoku_actors.clock import real_world
@@ -34,6 +35,7 @@ CONFIG = """
 llm = "gemini"
 model_titles = false
 failover = {failover}
+{agent}
 [gemini]
 api_key = "{gemini_key}"
 model_name = "{gemini_model}"
@@ -117,6 +119,8 @@ async def talking(
     to_claude: tuple[Answer, ...],
     to_openai: tuple[openai.Answer, ...],
     failover: str = "[]",
+    agent: str = "",
+    more: str = "",
 ) -> AsyncIterator[Talk]:
     async with AsyncExitStack() as stack:
         gemini_at, gemini_judge = await stack.enter_async_context(gemini.serving_gemini(*to_gemini))
@@ -126,6 +130,7 @@ async def talking(
         config.write_text(
             CONFIG.format(
                 failover=failover,
+                agent=agent,
                 gemini_key=gemini.KEY,
                 gemini_model=gemini.MODEL,
                 gemini_url=gemini_at.origin,
@@ -136,6 +141,7 @@ async def talking(
                 openai_model=openai.MODEL,
                 openai_url=openai_at.url,
             )
+            + more
         )
         settings, world = load_settings(config, environ={}), real_world()
         log = Logger(sink=lambda _entry: None, wall=world.clock.wall)
@@ -152,7 +158,12 @@ async def talking(
             spares=registry.spares(settings.agent.failover, provider).providers,
         )
         plan.registry.add(echo, owner="test")
-        brains = Brains(registry=registry, default=plan.brains[0], spares=plan.failover)
+        brains = Brains(
+            registry=registry,
+            default=plan.brains[0],
+            spares=plan.failover,
+            gate_for=lambda provider: gate_of(settings, provider, plan.purse),
+        )
         children: Any = (*plan.provider_children, DynamicSpec(id="models", dynamic=brains.models))
         house = build_house(evolve(plan, brain_for=brains.of, provider_children=children))
         with trio.fail_after(60):

@@ -84,7 +84,7 @@ def test_why_a_turn_failed_is_the_first_thing_to_be_seen(page: Page) -> None:
 
 def test_the_overview_counts_turns_calls_and_tokens(page: Page) -> None:
     totals = page.text("#totals")
-    for part in ("5 turns", "7 model calls", "5 tool calls", "11.7K → 203", "unknown cost"):
+    for part in ("5 turns", "7 model calls", "5 tool calls", "13.4K → 208", "unknown cost"):
         assert part in totals
     assert page.texts("nav .number") == ["1", "2", "3", "4", "5"]
 

@@ -79,11 +79,14 @@ def test_times_follow_from_the_log_or_from_the_rows(day: Played, with_log: bool)
 def test_tokens_are_summed_and_the_cost_is_known_only_when_all_prices_are(day: Played) -> None:
     trace = day.trace()
     assert (trace.turns[0].tokens.input, trace.turns[0].tokens.output) == (6440, 171)
-    assert trace.tokens.input == 6440 + 2600 + 2700
+    cancelled = trace.turns[1].tokens
+    assert cancelled.is_known, "by our own count"
+    assert trace.tokens.input == 6440 + 2600 + 2700 + cancelled.input
     assert trace.turns[0].cost is None
     priced = day.trace(price=lambda _model, tokens: tokens.output / 100 if tokens.is_known else None)
     assert priced.turns[0].cost == pytest.approx(1.71)
-    assert priced.turns[1].cost is None
+    assert priced.turns[1].cost == pytest.approx(cancelled.output / 100)
+    assert [turn.cost is None for turn in priced.turns] == [False, False, False, False, True], "the last was refused"
 
 
 def test_each_inference_has_its_exact_request_and_reply(day: Played) -> None:

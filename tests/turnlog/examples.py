@@ -35,7 +35,7 @@ def inference(
         spent=iter([0.5, 2.0]).__next__,
     )
     if body is not None:
-        notes.sent(body)
+        notes.sent(lambda: body)
     notes.heard(Piece(kind=DeltaKind.TEXT, text=text))
     history = (said(1, "Hi.\nHow are you?"),)
     asked = {"inference_id": f"1.1.{number}", "tools": (DATE_TOOL,), "history": history} | changes

@@ -84,7 +84,7 @@ async def test_an_answer_streams_with_its_thoughts_and_ends_with_its_usage() -> 
     async with talking_to(spoken, thinking_level="low") as (_server, judge, model):
         reply = await infer(model, emit=pieces.append)
     assert (reply.text, reply.thought, reply.finish) == ("Good morning", "I should greet.", Finish.STOP)
-    assert reply.usage == Usage(input=30, cached=20, output=12, thinking=None)
+    assert reply.usage == Usage(input=30, cached=20, written=3, output=12, thinking=None)
     shown = {kind: "".join(piece.text for piece in pieces if piece.kind is kind) for kind in DeltaKind}
     assert shown == {DeltaKind.TEXT: "Good morning", DeltaKind.THOUGHT: "I should greet."}
     assert judge.bodies[0]["thinking"] == {"type": "enabled", "budget_tokens": 4096}
@@ -127,7 +127,7 @@ async def test_a_talk_that_began_with_another_model_goes_on() -> None:
 
 async def test_the_body_is_told_once_per_try_as_it_goes_on_the_wire_without_the_key() -> None:
     told: list[Any] = []
-    request = asking(said(1, "Hi ü"), sent=told.append, tools=(DATE_TOOL,))
+    request = asking(said(1, "Hi ü"), sent=lambda body: told.append(body()), tools=(DATE_TOOL,))
     async with talking_to(error_answer(529, "overloaded_error"), answering(text("Hello"))) as (_server, judge, model):
         with pytest.raises(ProviderError):
             await infer(model, request)

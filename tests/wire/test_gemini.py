@@ -138,7 +138,7 @@ async def test_a_talk_that_began_with_another_model_goes_on() -> None:
 
 async def test_the_body_is_told_once_per_try_as_it_goes_on_the_wire_without_the_key() -> None:
     told: list[Any] = []
-    request = asking(said(1, "Hi ü"), sent=told.append, tools=(DATE_TOOL,))
+    request = asking(said(1, "Hi ü"), sent=lambda body: told.append(body()), tools=(DATE_TOOL,))
     async with talking_to(error_answer(503, "UNAVAILABLE"), answering(text("Hello"))) as (_server, judge, model):
         with pytest.raises(ProviderError):
             await infer(model, request)

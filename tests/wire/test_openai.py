@@ -109,7 +109,9 @@ async def test_a_text_answer_streams_and_ends_with_its_usage() -> None:
 async def test_the_body_is_told_once_per_try_as_it_goes_on_the_wire_without_the_key() -> None:
     told: list[Any] = []
     call = called(2, call_id="a", zone="UTC")
-    request = asking(said(1, "Hi ü"), call, result(3, call, "Monday"), tools=(DATE_TOOL,), sent=told.append)
+    request = asking(
+        said(1, "Hi ü"), call, result(3, call, "Monday"), tools=(DATE_TOOL,), sent=lambda body: told.append(body())
+    )
     async with talking_to(error_answer(503), text_answer("Hello")) as (server, model):
         await refused_of(model, request)
         await infer(model, request)

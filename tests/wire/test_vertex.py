@@ -81,7 +81,7 @@ async def test_a_request_goes_to_the_projects_place_with_a_token(
     async with serving_tokens(tmp_path, desk) as (_, path), opened(project) as (_server, judge, model):
         monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(path))
         await model.warm()
-        request = asking(said(1, "Hi"), tools=(DATE_TOOL,), sent=told.append)
+        request = asking(said(1, "Hi"), tools=(DATE_TOOL,), sent=lambda body: told.append(body()))
         with trio.fail_after(60):
             for _ in range(2):
                 assert (await model.infer(request, ignore)).text == "Hello."

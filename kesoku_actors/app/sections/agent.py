@@ -54,3 +54,5 @@ class ModelPrice:
     output: Price
     cached: Price | None = None
     """Input read from the provider's cache; priced as `input` when unknown."""
+    written: Price | None = None
+    """Input written to it, as Claude's is; priced a quarter higher than `input` when unknown."""
