@@ -26,7 +26,7 @@ from kesoku_actors.llm.claude_stream import ClaudeStream
 from kesoku_actors.llm.dialects import Declaring
 from kesoku_actors.llm.dialects.claude import declare
 from kesoku_actors.llm.kept_talk import write
-from kesoku_actors.llm.media import MediaByRow
+from kesoku_actors.llm.media import MediaByRow, unshown
 from kesoku_actors.llm.media_files import MediaFiles
 from kesoku_actors.llm.media_rules import CLAUDE
 from kesoku_actors.llm.port import Emit, Limits, Piece, Reply, Request
@@ -94,14 +94,15 @@ class ClaudeModel:
     async def infer(self, request: Request, emit: Emit) -> Reply:
         """Run one inference; empty pieces say only that bytes came. Raises `ProviderError` (P2, P3)."""
         stream = ClaudeStream(self.source, model=self.model)
+        media = await self._files.of(request)
         try:
-            await self._listen(stream, request, emit)
+            await self._listen(stream, request, media, emit)
         finally:
             request.used(stream.usage)
-        return self._declaring(request.tools).received(stream.reply())
+        return evolve(self._declaring(request.tools).received(stream.reply()), unshown=unshown(media))
 
-    async def _listen(self, stream: ClaudeStream, request: Request, emit: Emit) -> None:
-        asked = written = self._written(request, await self._files.of(request))
+    async def _listen(self, stream: ClaudeStream, request: Request, media: MediaByRow, emit: Emit) -> None:
+        asked = written = self._written(request, media)
         client = await self._connected()
         for rest in range(_MOST_PAUSES, -1, -1):
             async with client.stream(asked, sent=request.sent, heard=lambda: emit(_ALIVE)) as events:

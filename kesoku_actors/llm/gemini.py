@@ -26,7 +26,7 @@ from kesoku_actors.llm.gemini_request import GeminiRequest
 from kesoku_actors.llm.gemini_stream import GeminiStream
 from kesoku_actors.llm.google_token import GoogleToken
 from kesoku_actors.llm.kept_talk import write
-from kesoku_actors.llm.media import MediaByRow
+from kesoku_actors.llm.media import MediaByRow, unshown
 from kesoku_actors.llm.media_files import MediaFiles
 from kesoku_actors.llm.media_rules import GEMINI
 from kesoku_actors.llm.port import Emit, Limits, Piece, Reply, Request
@@ -100,14 +100,15 @@ class GeminiModel:
     async def infer(self, request: Request, emit: Emit) -> Reply:
         """Run one inference; empty pieces say only that bytes came. Raises `ProviderError` (P2, P3)."""
         stream = GeminiStream(self.source, model=self.model)
+        media = await self._files.of(request)
         try:
-            await self._listen(stream, request, emit)
+            await self._listen(stream, request, media, emit)
         finally:
             request.used(stream.usage)
-        return self._declaring(request.tools).received(stream.reply())
+        return evolve(self._declaring(request.tools).received(stream.reply()), unshown=unshown(media))
 
-    async def _listen(self, stream: GeminiStream, request: Request, emit: Emit) -> None:
-        written = self._written(request, await self._files.of(request))
+    async def _listen(self, stream: GeminiStream, request: Request, media: MediaByRow, emit: Emit) -> None:
+        written = self._written(request, media)
         client = await self._connected()
         async with client.stream(self.model, written, sent=request.sent, heard=lambda: emit(_ALIVE)) as chunks:
             with trio.CancelScope() as end:

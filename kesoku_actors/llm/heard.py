@@ -18,6 +18,9 @@ from kesoku_actors.llm.port import ProviderError
 
 LONGEST_LINE: Final = 1 << 24
 """Bytes."""
+LONGEST_REFUSAL: Final = 1 << 16
+"""Bytes."""
+_REFUSAL_S: Final = 2.0
 
 _STUMBLES: Final = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError)
 """What an SDK raises over an answer of a shape that it does not think of."""
@@ -86,6 +89,38 @@ class HeardStream(httpx2.AsyncByteStream):
     async def aclose(self) -> None:
         """Close the stream beneath."""
         await self._stream.aclose()
+
+
+class ShortStream(httpx2.AsyncByteStream):
+    """The stream of a refusal: what says why is short and comes soon, so nothing else is waited for."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        chunks, left = aiter(self._stream), LONGEST_REFUSAL
+        until = trio.current_time() + _REFUSAL_S
+        while left > 0:
+            chunk = None
+            with trio.move_on_at(until):
+                chunk = await anext(chunks, None)
+            if chunk is None:
+                return
+            yield chunk[:left]
+            left -= len(chunk)
+        async with unwinding(chunks):
+            return
+
+    async def aclose(self) -> None:
+        """Close the stream beneath."""
+        await self._stream.aclose()
+
+
+async def shorten_refusal(response: httpx2.Response) -> None:
+    """Read no more of a refusal than says why; a hook of a client."""
+    if not response.is_success:
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = ShortStream(response.stream)
 
 
 def hear(response: httpx2.Response, heard: Callable[[], None], tidier: Tidier | None = None) -> None:

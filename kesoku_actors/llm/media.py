@@ -49,6 +49,12 @@ MediaByRow = Mapping[str, Sequence[Item]]
 """By the id of the message that the attachments came with."""
 
 
+def unshown(media: MediaByRow) -> tuple[str, ...]:
+    """Return which attachments a model only hears of, and why, for people."""
+    left_out = [item for items in media.values() for item in items if isinstance(item, Unsent)]
+    return tuple(dict.fromkeys(f"{item.path}: {item.reason}" for item in left_out))
+
+
 def claude_block(item: Item) -> dict[str, Any]:
     """Return the block of Claude's wire: an image, a document, or the note."""
     match item:

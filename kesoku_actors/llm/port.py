@@ -173,6 +173,8 @@ class Reply:
     finish: Finish = Finish.STOP
     finish_reason: str = ""
     """The provider's own word for it."""
+    unshown: tuple[str, ...] = ()
+    """The files that the model was asked about and not shown, each with the reason: people are told."""
     usage: Usage = field(factory=Usage)
 
 

@@ -105,6 +105,7 @@ def whole_reply(reply: Reply) -> Reply:
         calls=tuple(map(_whole_call, reply.calls)),
         native=_kept(reply.native),
         finish_reason=whole_text(reply.finish_reason),
+        unshown=tuple(map(whole_text, reply.unshown)),
     )
 
 

@@ -128,6 +128,8 @@ class Turn:
     """Inferences whose prompt the model refused as too long."""
     compact: bool = False
     """The last one was: the next prompt is to be compacted, once in a turn (P2)."""
+    unshown: frozenset[str] = frozenset()
+    """The files its models were not shown, as people have been told."""
     plain: bool = False
     """The model's service refused what it was asked: from now on the turn asks in words alone (P2)."""
     asked: Mapping[str, str] = NO_QUESTIONS

@@ -180,19 +180,25 @@ def _answer(state: State, phase: Inferring, event: v.ModelFinished) -> Transitio
         phase.turn,
         None,
         step=words.finished(tag(state, phase.ticket), event.reply, event.duration_s),
-        insert=words.answer(event.reply),
+        insert=(*words.unshown(_unshown(phase.turn, event)), *words.answer(event.reply)),
         ends=endings(phase.turn, Status.PROCESSED),
     )
 
 
 def _call(state: State, phase: Inferring, event: v.ModelFinished) -> Transition:
+    new = _unshown(phase.turn, event)
     return send(
         state,
         phase.turn,
-        evolve(phase.turn, tries=0, nudge=False),
+        evolve(phase.turn, tries=0, nudge=False, unshown=phase.turn.unshown.union(new)),
         step=words.finished(tag(state, phase.ticket), event.reply, event.duration_s),
-        insert=words.calls(event.reply, state.limits.max_calls),
+        insert=(*words.unshown(new), *words.calls(event.reply, state.limits.max_calls)),
     )
+
+
+def _unshown(turn: Turn, event: v.ModelFinished) -> list[str]:
+    """Return the files that people have not been told of yet."""
+    return [file for file in event.reply.unshown if file not in turn.unshown]
 
 
 _UNPAID: Final = "budget"

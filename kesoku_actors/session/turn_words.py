@@ -44,7 +44,7 @@ def partial(text: str) -> tuple[Draft, ...]:
 
 
 def notice(reason: Reason, sentence: str) -> Draft:
-    """Return a notice to people about why a turn ended without an answer."""
+    """Return a notice to people: why a turn ended without an answer, or goes on otherwise than they think."""
     return Draft(
         role=Role.SYSTEM,
         type=Type.TEXT,
@@ -53,6 +53,14 @@ def notice(reason: Reason, sentence: str) -> Draft:
         content=sentence,
         metadata={"notice": reason.value},
     )
+
+
+def unshown(files: Sequence[str]) -> tuple[Draft, ...]:
+    """Return what people are told of files that the model was not shown, if there are any."""
+    if not files:
+        return ()
+    sentence = "\n".join(("The model was not shown everything that was attached:", *files))
+    return (notice(Reason.PROVIDER, sentence),)
 
 
 def finished(inference_id: str, reply: Reply, duration_s: float) -> Step:

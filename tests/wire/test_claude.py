@@ -356,7 +356,9 @@ async def test_attachments_go_as_blocks_of_their_kind_and_what_cannot_go_is_told
     asked = with_files(said(1, "Look"), "cat.png", "huge.png", "paper.pdf", "long.pdf", "notes.txt")
     rows = (asked, call, with_files(result(3, call, "a picture"), "cat.png"))
     async with talking_to(answering(text("I see."))) as (_server, judge, model):
-        assert (await infer(model, asking(*rows, tools=(DATE_TOOL,), workspace=tmp_path))).text == "I see."
+        reply = await infer(model, asking(*rows, tools=(DATE_TOOL,), workspace=tmp_path))
+    assert reply.text == "I see."
+    assert [file.partition(":")[0] for file in reply.unshown] == ["huge.png", "long.pdf"]
     first, _, found = judge.bodies[0]["messages"]
     kinds = [(block["type"], block.get("source", {}).get("media_type")) for block in first["content"]]
     assert kinds == [

@@ -10,12 +10,12 @@ import pytest
 import trio
 
 from kesoku_actors.llm.heard import LONGEST_LINE
-from kesoku_actors.llm.port import ProviderError, Remedy
+from kesoku_actors.llm.port import ProviderError, Remedy, StepContent
 
-from ..llm.examples import asking, ignore, said
+from ..llm.examples import answered, asking, ignore, said
 from . import claude_server, gemini_server, test_claude, test_gemini
 from .claude_server import event
-from .loopback import Answer
+from .loopback import Answer, Stall
 
 JSON = (("content-type", "application/json"),)
 SHAPES: Mapping[str, bytes] = {
@@ -91,6 +91,31 @@ async def test_a_refusal_that_cannot_be_read_is_known_by_its_status(wire: Any) -
     assert found == {name: statuses[int(name.partition(" ")[0])] for name in answers}
 
 
+@pytest.mark.parametrize("wire", [test_claude, test_gemini])
+@pytest.mark.parametrize("rest", [(Stall(),), (b"x" * (1 << 20),) * 8], ids=["stalls", "never ends"])
+async def test_a_refusal_is_read_no_longer_than_it_says_why(wire: Any, rest: Any) -> None:
+    page = Answer(status=401, headers=JSON, parts=(b"<html>", *rest))
+    async with wire.talking_to(page, wire.answering(wire.text("Yes?"))) as (_server, _judge, model):
+        with pytest.raises(ProviderError) as caught, trio.fail_after(60):
+            await model.infer(asking(said(1, "Hi")), ignore)
+        assert caught.value.kind == "auth"
+        assert (await wire.infer(model)).text == "Yes?"
+
+
+async def test_a_request_that_geminis_sdk_takes_for_wrong_is_no_garbage_of_the_server() -> None:
+    step = StepContent(
+        provider="gemini",
+        model=gemini_server.MODEL,
+        native={"role": "model", "parts": [{"text": "Hello.", "videoMetadata": "x"}]},
+        message_ids=("m2",),
+    )
+    rows = (said(1, "Hi"), answered(2, "Hello."), said(3, "Go on."))
+    async with test_gemini.talking_to(gemini_server.answering(gemini_server.text("Yes?"))) as (_server, _judge, model):
+        with pytest.raises(ProviderError) as caught:
+            await test_gemini.infer(model, asking(*rows, steps=(step,)))
+        assert caught.value.remedy is Remedy.REPAIR
+
+
 async def test_a_key_repeated_inside_a_stream_is_not_quoted() -> None:
     words = {"type": "authentication_error", "message": f"no such key: {claude_server.KEY}"}
     begun = claude_server.message_events(claude_server.text("Hel"))[:4]
@@ -100,11 +125,10 @@ async def test_a_key_repeated_inside_a_stream_is_not_quoted() -> None:
     assert claude_server.KEY not in str(error)
 
 
-@pytest.mark.parametrize("wire", [test_claude, test_gemini])
-async def test_a_line_that_never_ends_is_no_stream(wire: Any) -> None:
+async def test_a_line_that_never_ends_is_no_stream() -> None:
     piece = b"x" * (1 << 20)
     endless = Answer(parts=(b"data: ", *[piece] * (LONGEST_LINE // len(piece) + 2)))
-    error = await wire.refused(endless)
+    error = await test_gemini.refused(endless)
     assert (error.kind, error.remedy) == ("garbage", Remedy.RETRY)
     assert "line" in str(error)
 

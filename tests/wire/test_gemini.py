@@ -340,7 +340,9 @@ async def test_attachments_go_as_data_of_their_kind_and_what_cannot_go_is_told(t
     asked = with_files(said(1, "Look"), "cat.png", "huge.png", "paper.pdf", "song.mp3", "notes.txt")
     rows = (asked, call, with_files(result(3, call, "a picture"), "cat.png"))
     async with talking_to(answering(text("I see."))) as (_server, judge, model):
-        assert (await infer(model, asking(*rows, tools=(DATE_TOOL,), workspace=tmp_path))).text == "I see."
+        reply = await infer(model, asking(*rows, tools=(DATE_TOOL,), workspace=tmp_path))
+    assert reply.text == "I see."
+    assert [file.partition(":")[0] for file in reply.unshown] == ["huge.png"]
     first, _, found = judge.bodies[0]["contents"]
     data = [part.get("inlineData", {}) for part in first["parts"]]
     kinds = [one.get("mimeType", one.get("mime_type")) for one in data]  # the SDK writes it in its own spelling
