@@ -31,6 +31,10 @@ MINE = dedent('''
     class Needy:
         def __init__(self, depth): ...
 
+    class Wild(Last):
+        def choose(self, ready, *, may_tick, step):
+            return len(ready) + 5
+
     def first():
         """Whoever became runnable first."""
         strategy = Last()
@@ -102,6 +106,7 @@ def test_a_strategy_of_ones_own_file_explores_a_program_too(mine: str, tmp_path:
     [
         ("Absent", "no class and no function 'Absent'"),
         ("Half", "no method choose"),
+        ("Wild", "chose 7 of 2 ways"),
         ("Needy", "makes no strategy when it is called without arguments"),
     ],
 )

@@ -31,7 +31,7 @@ from kesoku_actors.harness.control.runqueue import Hooks, RunQueue, batches_of_o
 from kesoku_actors.harness.control.standins import VirtualClock, without_the_system
 from kesoku_actors.harness.control.traps import trapped
 from kesoku_actors.harness.control.watchdog import watched
-from kesoku_actors.harness.errors import Deadlock, StepLimit
+from kesoku_actors.harness.errors import Deadlock, HarnessError, StepLimit
 from kesoku_actors.harness.failures import leaves
 from kesoku_actors.harness.lanes import Lane, short_name
 from kesoku_actors.harness.sites import site_of
@@ -156,7 +156,7 @@ class _Control(trio.abc.Instrument):
             try:
                 index = self._strategy_chooses(ready, may_tick=may_tick, step=steps)
                 if not 0 <= index < ways:
-                    raise IndexError(f"{self.strategy!r} chose {index} of {ways} ways")
+                    raise HarnessError(f"{self.strategy!r} chose {index} of {ways} ways")
                 if ways > 1:
                     self.choices += (index, ways)
             except BaseException as error:  # whatever it is, it must not cross trio's loop
