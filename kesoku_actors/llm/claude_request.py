@@ -63,7 +63,7 @@ class ClaudeRequest:
         """Tell whether a request keeps the rules, given that it does before `rest`."""
         messages = written.body[self.key]
         body = {**written.body, self.key: [*([_SOMETHING] if rest else ()), *messages[rest:]]}
-        return len(messages) <= names.MOST_MESSAGES and not rules.broken(body, size=len(written.content))
+        return len(messages) <= names.MOST_MESSAGES and not rules.broken(body, size=written.size)
 
     def preface(self) -> list[dict[str, Any]]:
         """Return nothing: the system prompt stands elsewhere."""

@@ -141,14 +141,14 @@ class _Check:
     body: Mapping[str, Any]
     size: int | None
     messages: Sequence[Message] = field(init=False)
+    placed: Sequence[tuple[int, Message, Block]] = field(init=False)
+    """All blocks, each with its message and where that stands."""
 
     def __attrs_post_init__(self) -> None:
         self.messages = self.body["messages"]
-
-    def placed(self) -> Iterator[tuple[int, Message, Block]]:
-        for index, message in enumerate(self.messages):
-            for block in blocks_of(message):
-                yield index, message, block
+        self.placed = [
+            (index, message, block) for index, message in enumerate(self.messages) for block in blocks_of(message)
+        ]
 
 
 def _roles(check: _Check) -> Iterator[str]:
@@ -159,7 +159,7 @@ def _contents(check: _Check) -> Iterator[str]:
     for index, message in enumerate(check.messages):
         if not blocks_of(message):
             yield f"{index}: no content"
-    for index, message, block in check.placed():
+    for index, message, block in check.placed:
         if block["type"] not in allowed_in(message["role"]):
             yield f"{index}: a {block['type']} in a message of the {message['role']}"
         if block["type"] == "text" and not block["text"].strip():
@@ -174,7 +174,7 @@ def _server_tools(check: _Check) -> Iterator[str]:
 
 def _uses(check: _Check) -> Iterator[str]:
     seen: set[str] = set()
-    for index, _message, block in check.placed():
+    for index, _message, block in check.placed:
         if block["type"] != "tool_use":
             continue
         if not names.TOOL_USE_ID.match(block["id"]):
@@ -201,7 +201,7 @@ def _results(check: _Check) -> Iterator[str]:
             yield f"{index}: calls without results: {wanted}"
         if message["role"] == "assistant":
             wanted = [block["id"] for block in uses_of(message)]
-    for index, _message, block in check.placed():
+    for index, _message, block in check.placed:
         content = block.get("content") if block["type"] == "tool_result" else None
         if isinstance(content, list) and any(part["type"] not in IN_RESULT for part in content):
             yield f"{index}: a result that holds what no result may"
@@ -210,7 +210,7 @@ def _results(check: _Check) -> Iterator[str]:
 
 
 def _thoughts(check: _Check) -> Iterator[str]:
-    for index, _message, block in check.placed():
+    for index, _message, block in check.placed:
         if block["type"] in THOUGHTS and not is_signed(block):
             yield f"{index}: a thought without its signature"
     if needs_leading_thought(check.body):
@@ -219,7 +219,7 @@ def _thoughts(check: _Check) -> Iterator[str]:
 
 def _tools(check: _Check) -> Iterator[str]:
     tools = check.body.get("tools", ())
-    if not tools and any(block["type"] in ("tool_use", "tool_result") for _, _, block in check.placed()):
+    if not tools and any(block["type"] in ("tool_use", "tool_result") for _, _, block in check.placed):
         yield "calls or results, and no tools"
     seen: set[str] = set()
     for tool in tools:
@@ -233,7 +233,7 @@ def _tools(check: _Check) -> Iterator[str]:
 
 
 def _breakpoints(check: _Check) -> Iterator[str]:
-    marked = [*check.body.get("system", ()), *check.body.get("tools", ()), *(one for _, _, one in check.placed())]
+    marked = [*check.body.get("system", ()), *check.body.get("tools", ()), *(one for _, _, one in check.placed)]
     marked = [block for block in marked if block.get("cache_control")]
     if len(marked) > names.MOST_BREAKPOINTS:
         yield f"{len(marked)} blocks are marked for the cache"
@@ -275,7 +275,7 @@ def media_in(block: Block) -> Iterator[Block]:
 
 def _media(check: _Check) -> Iterator[str]:
     images = 0
-    for index, _message, block in check.placed():
+    for index, _message, block in check.placed:
         for one in media_in(block):
             images += one["type"] == "image"
             if (problem := media_problem(one)) is not None:

@@ -55,7 +55,7 @@ class GeminiRequest:
         """Tell whether a request keeps the rules, given that it does before `rest`."""
         model, contents = self.options.model, written.body[self.key]
         body = {**written.body, self.key: [*([_SOMETHING] if rest else ()), *contents[rest:]]}
-        return not rules.broken(body, model=model, size=len(written.content)) and not (
+        return not rules.broken(body, model=model, size=written.size) and not (
             names.wants_signatures(model) and any(rules.unsigned(contents))
         )
 

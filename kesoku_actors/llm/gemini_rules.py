@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from attrs import frozen
+from attrs import define, field
 
 from kesoku_actors.llm import gemini_names as names
 from kesoku_actors.llm.repaired import role_problems
@@ -116,21 +116,22 @@ def unsigned(contents: Sequence[Content]) -> Iterator[tuple[int, Part]]:
             yield index, calls[0]
 
 
-@frozen(kw_only=True)
+@define(kw_only=True)
 class _Check:
+    """A body, and what several rules want to know of it."""
+
     body: Mapping[str, Any]
     model: str
     size: int | None
+    contents: Sequence[Content] = field(init=False)
+    placed: Sequence[tuple[int, Content, Part]] = field(init=False)
+    """All parts, each with its content and where that stands."""
 
-    @property
-    def contents(self) -> Sequence[Content]:
-        contents: Sequence[Content] = self.body["contents"]
-        return contents
-
-    def placed(self) -> Iterator[tuple[int, Content, Part]]:
-        for index, content in enumerate(self.contents):
-            for part in content["parts"]:
-                yield index, content, part
+    def __attrs_post_init__(self) -> None:
+        self.contents = self.body["contents"]
+        self.placed = [
+            (index, content, part) for index, content in enumerate(self.contents) for part in content["parts"]
+        ]
 
 
 def _roles(check: _Check) -> Iterator[str]:
@@ -139,7 +140,7 @@ def _roles(check: _Check) -> Iterator[str]:
 
 def _parts(check: _Check) -> Iterator[str]:
     yield from (f"{index}: no parts" for index, content in enumerate(check.contents) if not content["parts"])
-    for index, content, part in check.placed():
+    for index, content, part in check.placed:
         things = what(part)
         if len(things) != 1 or things[0] not in allowed_in(content["role"]):
             yield f"{index}: a part that is {things} in a content of the {content['role']}"
@@ -171,7 +172,7 @@ def _named(fields: Mapping[str, Any]) -> tuple[str, str | None]:
 
 
 def _functions(check: _Check) -> Iterator[str]:
-    for index, _content, part in check.placed():
+    for index, _content, part in check.placed:
         for key, inner in (("functionCall", "args"), ("functionResponse", "response")):
             if key in part:
                 if not names.FUNCTION_NAME.match(part[key]["name"]):
@@ -181,7 +182,7 @@ def _functions(check: _Check) -> Iterator[str]:
 
 
 def _signatures(check: _Check) -> Iterator[str]:
-    for index, _content, part in check.placed():
+    for index, _content, part in check.placed:
         if "thoughtSignature" in part and not is_signature(part["thoughtSignature"]):
             yield f"{index}: a signature that is none"
     if names.wants_signatures(check.model):
@@ -194,7 +195,7 @@ def _declared(check: _Check) -> Iterator[str]:
 
 
 def _data(check: _Check) -> Iterator[str]:
-    for index, _content, part in check.placed():
+    for index, _content, part in check.placed:
         if "inlineData" in part and not names.takes_media(part["inlineData"]["mimeType"]):
             yield f"{index}: data of type {part['inlineData']['mimeType']}"
     if (size := json_size(check.body) if check.size is None else check.size) > names.LARGEST_BODY:

@@ -27,7 +27,7 @@ from kesoku_actors.llm.port import Purpose, StepContent
 from kesoku_actors.llm.talk import CallIds, Made, Seam, Stretch, Taken, call_ids, steps_by_row
 from kesoku_actors.llm.unchanged import agreeing, are_same, is_same_row, is_same_step
 from kesoku_actors.llm.wire import Wire
-from kesoku_actors.llm.written import Written, encode, encode_items, whole
+from kesoku_actors.llm.written import Written, encode, encode_items, join_items, whole
 from kesoku_actors.protocol import Message, ToolSchema, Type
 
 SHORTEST: Final = 64
@@ -148,8 +148,7 @@ class _Talk:
         settled, preface = self._settled(unmarked), wire.preface()
         rest = messages[settled[-1].messages if settled else 0 :]
         parts = [encode_items(preface), *[piece.json for piece in settled], encode_items(rest)]
-        body = wire.body([*preface, *messages])
-        return Written(body=body, key=wire.key, talk=b"[" + b",".join(filter(None, parts)) + b"]")
+        return Written(body=wire.body([*preface, *messages]), key=wire.key, talk=join_items(parts))
 
     def _settled(self, messages: int) -> list[_Piece]:
         """Return the pieces that end before or at a message."""

@@ -25,6 +25,11 @@ class Written:
     repairs: tuple[str, ...] = ()
 
     @property
+    def size(self) -> int:
+        """How many bytes its JSON is. Raises `UnicodeEncodeError` for half a surrogate pair beside the talk."""
+        return len(splice(self.body, self.key, b"")) + len(self.talk)
+
+    @property
     def content(self) -> bytes:
         """The body as JSON."""
         return splice(self.body, self.key, self.talk)
@@ -43,6 +48,12 @@ def encode(value: Any) -> bytes:
 def encode_items(items: Iterable[Any]) -> bytes:
     """Return the JSON of a list without its brackets."""
     return encode(list(items))[1:-1]
+
+
+def join_items(parts: Iterable[bytes]) -> bytes:
+    """Return the list whose parts are JSON already, without brackets; one may be empty. It is copied once."""
+    first, *others = [part for part in parts if part] or [b""]
+    return b"".join([b"[", first, *[piece for part in others for piece in (b",", part)], b"]"])
 
 
 def splice(body: Mapping[str, Any], key: str, value: bytes) -> bytes:
