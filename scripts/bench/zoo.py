@@ -110,7 +110,7 @@ def main() -> int:
     ]
     if asked.twins:
         return 1 if count_alarms(bugs, asked.twins) else 0
-    names = asked.strategy or ["portfolio2"]
+    names = asked.strategy or ["portfolio"]
     if asked.reduce:
         show_reduced(bugs, make_of(names[0]), runs=asked.runs)
         return 0

@@ -79,7 +79,7 @@ def ids(bug: Bug) -> str:
 
 
 def portfolio() -> Strategy:
-    return strategy_named("portfolio2")
+    return strategy_named("portfolio")
 
 
 def first_failure(bug: Bug, *, runs: int) -> Run:
