@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from io import StringIO
 from pathlib import Path
 from textwrap import dedent
 
@@ -12,6 +14,7 @@ from click.testing import CliRunner, Result
 from kesoku_actors.cli.check import command
 from kesoku_actors.harness.hold import Form, Hold
 from kesoku_actors.harness.zoo import BUGS, First, Score, Shrunk, alone, line, summary
+from kesoku_actors.harness.zoo.bench import Bench, bench
 
 MINE = dedent('''
     """Two strategies of a person's own, and what is none."""
@@ -132,6 +135,26 @@ def test_options_that_do_not_go_together_are_refused(arguments: tuple[str, ...],
     done = check(*arguments)
     assert done.exit_code == 2
     assert said in done.output
+
+
+class Terminal(StringIO):
+    """What a person would see."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_is_shown_the_progress_and_is_left_clean() -> None:
+    out, err = StringIO(), Terminal()
+    asked = Bench(bugs=("account", "sigma"), seeds=1, sample=10)
+    assert bench(asked, out, err) == 0
+    shown = err.getvalue().split("\r\x1b[K")
+    assert shown[1] == "portfolio: 0 of 2 bugs, 0 found by every seed, 0 schedules, 0/s, 0 failures"
+    assert re.fullmatch(
+        r"portfolio: 2 of 2 bugs, 2 found by every seed, [\d,]+ schedules, [\d,]+/s, \d+ failures", shown[-2]
+    )
+    assert shown[-1] == ""
+    assert "\x1b" not in out.getvalue()
 
 
 def test_two_jobs_score_as_one_does() -> None:

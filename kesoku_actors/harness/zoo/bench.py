@@ -113,19 +113,22 @@ class _Progress:
     done: int = 0
     found: int = 0
     runs: int = 0
+    seconds: float = 0.0
     failures: int = 0
 
     def add(self, score: Score) -> None:
         self.done += 1
         self.found += score.is_found
         self.runs += score.runs
+        self.seconds += score.seconds
         self.failures += score.hits
         self.show()
 
     def show(self) -> None:
+        rate = self.runs / self.seconds if self.seconds else 0.0
         self._write(
             f"\r\x1b[K{self.name}: {self.done} of {self.count} bugs, {self.found} found by every seed, "
-            f"{self.runs:,} schedules, {self.failures:,} failures"
+            f"{self.runs:,} schedules, {rate:,.0f}/s, {self.failures:,} failures"
         )
 
     def clear(self) -> None:

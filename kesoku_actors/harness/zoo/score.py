@@ -82,6 +82,8 @@ class Score:
     """Those of them that failed."""
     steps: int
     """Of all runs."""
+    seconds: float = 0.0
+    """Of CPU time, for all runs."""
     firsts: tuple[First, ...]
     """Of the seeds that found it."""
     others: tuple[str, ...] = field(default=())
@@ -148,10 +150,11 @@ def scored(
     """
     wanted = runs if sample is None else min(sample, runs)
     made = sampled = hits = steps = 0
+    spent = 0.0
     firsts: list[First] = []
     others: set[str] = set()
     for seed in range(seeds):
-        began, first = process_time(), None
+        began, first, taken = process_time(), None, 0.0
         for number, run in enumerate(played(bug, make, seed=seed, runs=runs), start=1):
             taken = process_time() - began
             is_hit = bug.is_shown_by(run.error)
@@ -161,9 +164,11 @@ def scored(
                 others.add(failure_of(run.error))
             if is_hit and first is None:
                 first = First(runs=number, seconds=taken, shrunk=shrunk(bug, run) if shrinks else None)
+                began += 0.0 if first.shrunk is None else first.shrunk.seconds
             is_over = seconds is not None and taken >= seconds
             if is_over or (first is not None and number >= wanted):
                 break
+        spent += taken
         if first is not None:
             firsts.append(first)
     return Score(
@@ -173,6 +178,7 @@ def scored(
         sampled=sampled,
         hits=hits,
         steps=steps,
+        seconds=spent,
         firsts=tuple(firsts),
         others=tuple(sorted(others)),
     )

@@ -72,6 +72,7 @@ def data_of_score(strategy: str, score: Score) -> dict[str, Any]:
         "found": len(score.firsts),
         "schedules": score.runs,
         "steps": score.steps,
+        "cpu_seconds": round(score.seconds, 4),
         "first": [{"schedules": one.runs, "cpu_seconds": round(one.seconds, 4)} for one in score.firsts],
         "shrunk": [
             {
