@@ -1,7 +1,11 @@
 """Anthropic's SDK as this program uses it: one streamed message at a time, its errors as ours.
 
 Importing this module imports the SDK; `claude` does it in a thread. `open_client` also plays one message through the
-SDK's parser there, because the first one ever takes a tenth of a second.
+SDK there, because the first one ever takes a tenth of a second.
+
+The SDK knows where to send a request, with which headers and which key, what a refusal is, and what the events of a
+stream are. The talk is put into its request as it leaves (`stand_in`), as that is written already; and what an event
+says is read as it came, as the SDK's types would leave out what they have no word for.
 """
 
 from __future__ import annotations
@@ -232,5 +236,5 @@ def _warm() -> None:
         asked = client.messages.create(
             model="claude", max_tokens=1, messages=[{"role": "user", "content": "."}], stream=True
         )
-        for event in asked:
-            event.to_dict(mode="json", exclude_unset=True, warnings=False)
+        for event in anthropic.Stream.raw_events(asked.response):
+            event.json()

@@ -4,15 +4,15 @@ Importing this module imports the SDK; `gemini` does it in a thread. `warm` play
 there, because the first one ever takes its time.
 
 The SDK is given our HTTP client. Each request carries a number in a header, which the client takes off again: by it the
-talk is found that is put in (`stand_in`), and the request's own ears, those for the body as it goes on the wire and
-those for the bytes that come. On Vertex AI
-the client also puts on the token, which is loaded and refreshed in a thread: what the SDK itself would do then needs
-another event loop.
+talk is found that is put in as it is written already (`stand_in`), and the request's own ears, those for the body as it
+goes on the wire and those for the bytes that come. On Vertex AI the client also puts on the token, which is loaded and
+refreshed in a thread: what the SDK itself would do then needs another event loop.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager
@@ -203,6 +203,7 @@ def open_client(
     access: GeminiAccess, source: Source, wall: Callable[[], float], token: GoogleToken | None
 ) -> GeminiClient:
     """Open a client, with a token for Vertex AI. Blocks for some tenths of a second; call it in a thread."""
+    _hush()
     ears = _Ears(token=token, source=source, key=access.api_key)
     http = httpx2.AsyncClient(
         timeout=_TIMEOUT,
@@ -247,8 +248,15 @@ def _config(body: Mapping[str, Any], number: str) -> types.GenerateContentConfig
     )
 
 
+def _hush() -> None:
+    """Let the SDK not say which key of the environment it would take: it is given one, from where our settings say."""
+    logging.getLogger("google_genai._api_client").setLevel(logging.ERROR)
+
+
 def warm() -> None:
     """Play a content through the SDK."""
+
+    _hush()
 
     def answer(_request: httpx2.Request) -> httpx2.Response:
         return httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=_FIRST_WORDS)

@@ -235,7 +235,7 @@ def meaning(messages: list[dict[str, Any]]) -> Iterator[tuple[Any, ...]]:
                 case "text" if block["text"].strip() in ADDED:
                     pass
                 case "text":
-                    yield (message["role"], "text", block["text"])
+                    yield (message["role"], "text", block["text"], block.get("citations") or [])
                 case "thinking":
                     yield (message["role"], "thinking", block["thinking"], block["signature"])
                 case "tool_use":
@@ -246,6 +246,6 @@ def meaning(messages: list[dict[str, Any]]) -> Iterator[tuple[Any, ...]]:
                     content = block.get("content")
                     text = "" if words(content) in ADDED else words(content)
                     seen = [part["source"] for part in content or () if isinstance(part, dict) and "source" in part]
-                    yield (message["role"], "result", block["tool_use_id"], text, seen)
+                    yield (message["role"], "result", block["tool_use_id"], text, seen, bool(block.get("is_error")))
                 case _:
                     yield (message["role"], {key: value for key, value in block.items() if key != "cache_control"})

@@ -211,8 +211,6 @@ async def test_how_long_to_wait_is_taken_from_the_service() -> None:
     assert error.retry_after_s == 17
 
 
-# After an error of its own the SDK leaves its generators to the garbage collector; the connection is closed anyway.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(
     "parts",
     [
@@ -228,6 +226,18 @@ async def test_a_stream_that_breaks_is_an_error_to_be_retried(parts: Any) -> Non
     error = await refused(Answer(parts=parts))
     assert error.remedy is Remedy.RETRY
     assert error.kind in ("cut", "garbage")
+
+
+async def test_the_sdk_says_nothing_of_keys_that_are_not_used(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("GOOGLE_API_KEY", "AIza-other")
+    monkeypatch.setenv("GEMINI_API_KEY", "AIza-third")
+    monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
+    async with talking_to(answering(text("Hello."))) as (_server, judge, model):
+        assert (await infer(model)).text == "Hello."
+    assert judge.headers[0]["x-goog-api-key"] == KEY
+    assert "API_KEY" not in caplog.text
 
 
 async def test_a_server_that_is_not_there_cannot_be_reached() -> None:

@@ -54,8 +54,6 @@ async def refused(answer: Answer) -> ProviderError:
     return caught.value
 
 
-# The SDK leaves its generators to the garbage collector after an error of its own; the connection is closed anyway.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("exchange", EXCHANGES)
 async def test_recorded_bytes_give_what_the_sdk_makes_of_them(exchange: Exchange) -> None:
     if exchange.status >= 400:
@@ -214,10 +212,11 @@ def meaning(contents: list[dict[str, Any]]) -> Iterator[tuple[Any, ...]]:
                 yield (role, "call", call["name"], call.get("args", {}), _bytes(signature))
             elif "functionResponse" in part:
                 said_then = words(part["functionResponse"].get("response", {}))
-                yield (role, "response", part["functionResponse"]["name"], "" if said_then in ADDED else said_then)
+                name, id = part["functionResponse"]["name"], part["functionResponse"].get("id")
+                yield (role, "response", name, id, "" if said_then in ADDED else said_then)
             elif "text" in part:
-                if part["text"].strip() not in ADDED:
-                    yield (role, part["text"], bool(part.get("thought")))
+                if part["text"].strip() not in ADDED or "thoughtSignature" in part:
+                    yield (role, part["text"], bool(part.get("thought")), _bytes(part.get("thoughtSignature")))
             else:
                 yield (role, types.Part.model_validate(part))
 
