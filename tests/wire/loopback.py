@@ -2,6 +2,8 @@
 
 What it answers is data: a status, headers, and parts that are bytes, pauses, a stall for ever or a cut. It writes down
 what it was sent and, in one list, when requests came and clients left. Whoever speaks a wire gives it a judge.
+
+A connection whose answer came to its end serves the next request, as with the services themselves.
 """
 
 from __future__ import annotations
@@ -42,6 +44,8 @@ class Answer:
     parts: tuple[Part, ...] = ()
     status: int = 200
     headers: tuple[tuple[str, str], ...] = (("content-type", "text/event-stream"),)
+    hangs_up: bool = False
+    """Whether the connection is closed behind it without a word, as one that was kept too long."""
 
 
 def dripping(data: bytes) -> tuple[Part, ...]:
@@ -67,31 +71,52 @@ class LoopbackServer:
     left: list[trio.Event] = field(factory=lambda: [trio.Event() for _ in range(50)])
     """Set when client N closed its connection before it had its answer."""
     requests: int = 0
+    connections: int = 0
+    """That came."""
+    open: int = 0
+    """That are open."""
+    answering: set[int] = field(factory=set)
+    """The requests that are being answered."""
     origin: str = ""
 
     async def serve(self, stream: trio.SocketStream) -> None:
-        """Answer one connection, then close it."""
+        """Answer the requests of a connection."""
+        self.connections += 1
+        self.open += 1
         wire = h11.Connection(h11.SERVER)
-        async with stream:
-            request, body = await _receive(stream, wire)
-            if request is None:
-                return
-            number, self.requests = self.requests, self.requests + 1
-            self.notes.append(f"request {number}")
+        try:
+            async with stream:
+                while await self._serve_one(stream, wire):
+                    wire.start_next_cycle()
+        finally:
+            self.open -= 1
+
+    async def _serve_one(self, stream: trio.SocketStream, wire: h11.Connection) -> bool:
+        """Answer a request; return whether another one may follow."""
+        request, body = await _receive(stream, wire)
+        if request is None:
+            return False
+        number, self.requests = self.requests, self.requests + 1
+        self.notes.append(f"request {number}")
+        self.answering.add(number)
+        try:
             _set(self.came, number)
             headers = {name.decode().lower(): value.decode() for name, value in request.headers}
             answer = self.judge(request.target.decode(), headers, body)
             answer = answer or self.answers[min(number, len(self.answers) - 1)]
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._watch, stream, number)
+                nursery.start_soon(self._watch, stream, wire, number)
                 await _send(stream, wire, answer)
                 nursery.cancel_scope.cancel()
+        finally:
+            self.answering.discard(number)
+        return wire.our_state is h11.DONE and not answer.hangs_up
 
-    async def _watch(self, stream: trio.SocketStream, number: int) -> None:
+    async def _watch(self, stream: trio.SocketStream, wire: h11.Connection, number: int) -> None:
         """Note when the client leaves, and end the answer then."""
         try:
-            while await stream.receive_some():
-                pass
+            while data := await stream.receive_some():
+                wire.receive_data(data)  # the next request, sent when the answer's end was read
         except trio.BrokenResourceError:
             pass
         self.notes.append(f"left {number}")
@@ -116,8 +141,8 @@ async def serving(judge: Judge, *answers: Answer) -> AsyncIterator[LoopbackServe
     async def handle(stream: trio.SocketStream) -> None:
         try:
             await server.serve(stream)
-        except* (_Left, trio.BrokenResourceError):
-            pass
+        except* (_Left, trio.BrokenResourceError, h11.RemoteProtocolError):
+            pass  # the last is raised for one that left in the middle of its request
 
     async with trio.open_nursery() as nursery:
         listeners = await nursery.start(partial(trio.serve_tcp, handle, 0, host="127.0.0.1"))
@@ -146,7 +171,7 @@ async def _send(stream: trio.SocketStream, wire: h11.Connection, answer: Answer)
     async def put(event: h11.Event) -> None:
         await stream.send_all(wire.send(event) or b"")
 
-    headers = [*answer.headers, ("transfer-encoding", "chunked"), ("connection", "close")]
+    headers = [*answer.headers, ("transfer-encoding", "chunked")]
     await put(h11.Response(status_code=answer.status, headers=headers))
     for part in answer.parts:
         match part:
