@@ -108,6 +108,9 @@ KIND_OF_PHRASE: Final[Mapping[str, str]] = {
     "exceed context limit": "context",
     "request exceeds the maximum size": "context",
     "credit balance is too low": "quota",
+    "reached your specified api usage limits": "quota",
+    "function calling is not enabled": "tools",
+    "not support function calling": "tools",
 }
 """What servers without a code for it write instead, in lower case."""
 
@@ -230,12 +233,20 @@ def _measured(error: ProviderError, fields: Mapping[str, Any]) -> ProviderError:
 
 def kind_of_error(error: Mapping[str, Any]) -> str | None:
     """Return the kind that the server's own words name, or none when it used no word of the tables."""
+    if any("PerDay" in str(violation.get("quotaId")) for violation in _violations(error)):
+        return "quota"  # Google calls it a rate, too
     for key in ("code", "type", "status"):
         word = error.get(key)
         if isinstance(word, str) and word in KIND_OF_CODE:
             return KIND_OF_CODE[word]
     message = str(error.get("message")).lower()
     return next((kind for phrase, kind in KIND_OF_PHRASE.items() if phrase in message), None)
+
+
+def _violations(error: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return which quotas of Google's were used up."""
+    failures = [one for one in _objects(error.get("details")) if "QuotaFailure" in str(one.get("@type"))]
+    return [violation for failure in failures for violation in _objects(failure.get("violations"))]
 
 
 def retry_after(value: str | None, *, now: float) -> float | None:

@@ -29,7 +29,7 @@ from kesoku_actors.llm.kept_talk import write
 from kesoku_actors.llm.media import MediaByRow, unshown
 from kesoku_actors.llm.media_files import MediaFiles
 from kesoku_actors.llm.media_rules import GEMINI
-from kesoku_actors.llm.port import Emit, Limits, Piece, Reply, Request
+from kesoku_actors.llm.port import Emit, Limits, Piece, ProviderError, Remedy, Reply, Request
 from kesoku_actors.llm.sdk_import import undisturbed
 from kesoku_actors.llm.written import Written
 from kesoku_actors.log import Logger
@@ -71,6 +71,7 @@ class GeminiModel:
     limits: Limits = field(factory=Limits)
     context_tokens: int | None = CONTEXT_TOKENS
     supports_tools: bool = True
+    """Becomes false when the service says that the model cannot use them."""
     _declaring: Declaring = field(factory=lambda: Declaring(declare), init=False, repr=False)
     _token: GoogleToken | None = field(default=None, init=False, repr=False)
     _files: MediaFiles = field(init=False, repr=False)
@@ -93,7 +94,7 @@ class GeminiModel:
         Without a project the client cannot be opened before Google's credentials are asked; an inference does that.
         """
         if self._token is not None and self.access.project_id is None:
-            await trio.to_thread.run_sync(_warm)
+            await trio.to_thread.run_sync(_warm, abandon_on_cancel=True)
         else:
             await self._connected()
 
@@ -103,6 +104,12 @@ class GeminiModel:
         media = await self._files.of(request)
         try:
             await self._listen(stream, request, media, emit)
+        except ProviderError as error:
+            if error.kind == "tools" and self.supports_tools:
+                self.log.warning("the model cannot use tools: going on without them", model=self.model)
+                self.supports_tools = False
+                error.remedy = Remedy.RETRY
+            raise
         finally:
             request.used(stream.usage)
         return evolve(self._declaring(request.tools).received(stream.reply()), unshown=unshown(media))

@@ -112,6 +112,20 @@ def test_an_error_inside_a_stream_is_classified_too(error: object, kind: str) ->
     assert from_error_object(SOURCE, error).kind == kind
 
 
+@pytest.mark.parametrize(
+    ("quota", "kind"),
+    [
+        ("GenerateRequestsPerDayPerProjectPerModel-FreeTier", "quota"),
+        ("GenerateContentInputTokensPerModelPerMinute", "rate_limit"),
+    ],
+)
+def test_what_is_used_up_for_the_day_is_no_passing_rate(quota: str, kind: str) -> None:
+    details = [{"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"quotaId": quota}]}]
+    error = {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "You exceeded your quota", "details": details}
+    assert from_status(SOURCE, 429, {}, json.dumps({"error": error}).encode(), now=NOW).kind == kind
+    assert from_error_object(SOURCE, error).kind == kind
+
+
 def test_a_message_is_one_bounded_line() -> None:
     text = str(provider_error(SOURCE, "server", "a\nb\r\n" + "x" * 10_000))
     assert "\n" not in text

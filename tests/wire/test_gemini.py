@@ -240,6 +240,15 @@ async def test_the_sdk_says_nothing_of_keys_that_are_not_used(
     assert "API_KEY" not in caplog.text
 
 
+async def test_a_model_that_cannot_use_tools_goes_on_without_them() -> None:
+    refusal = error_answer(400, "INVALID_ARGUMENT", "Function calling is not enabled for models/gemma-3-27b-it")
+    async with talking_to(refusal, answering(text("Hello."))) as (_server, _judge, model):
+        with pytest.raises(ProviderError) as caught:
+            await infer(model, asking(said(1, "Hi"), tools=(DATE_TOOL,)))
+        assert (caught.value.kind, caught.value.remedy) == ("tools", Remedy.RETRY)
+        assert not model.supports_tools, "who asks again offers none"
+
+
 async def test_a_server_that_is_not_there_cannot_be_reached() -> None:
     error = await refused(answering(text("x")), access=GeminiAccess(api_key=KEY, base_url="http://127.0.0.1:9"))
     assert (error.kind, error.remedy) == ("connect", Remedy.RETRY)
