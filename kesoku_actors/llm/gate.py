@@ -163,7 +163,7 @@ class ProviderGate:
         """Wait for a slot and hold it. Raises `ProviderError` (retry) when the actor ends meanwhile.
 
         One that leaves is not granted a slot while the server is down: `ProviderError` (fail over). A `ProviderError`
-        that leaves the block tells the circuit breaker how the server does: one that no other try can help shows the server
+        that leaves the block tells the circuit breaker how the server does: one that another try cannot help shows it
         alive.
         """
         slot, now = _Slot(patience), trio.current_time()

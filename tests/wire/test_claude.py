@@ -157,9 +157,7 @@ async def test_the_body_is_told_once_per_try_as_it_goes_on_the_wire_without_the_
             Remedy.FAIL_OVER,
         ),
         (
-            error_answer(
-                400, "invalid_request_error", "You have reached your specified API usage limits."
-            ),
+            error_answer(400, "invalid_request_error", "You have reached your specified API usage limits."),
             "quota",
             Remedy.FAIL_OVER,
         ),
