@@ -9,14 +9,15 @@ beneath all this.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from attrs import define, field, frozen
 
 from kesoku_actors.llm.dialects import Declared
 from kesoku_actors.llm.dialects.gemini import declare
-from kesoku_actors.llm.gemini_names import ThinkingLevel, thinking_config
+from kesoku_actors.llm.gemini_names import NO_SIGNATURE, ThinkingLevel, thinking_config, wants_signatures
+from kesoku_actors.llm.gemini_rules import unsigned
 from kesoku_actors.llm.media import MediaByRow, gemini_part
 from kesoku_actors.llm.port import Request
 from kesoku_actors.llm.talk import Answered, Made, Said, Stretch, make, result_text, told
@@ -48,8 +49,10 @@ def make_body(
     to be sent as such, by the id of their message.
     """
     declared = declare(request.tools) if declared is None else declared
-    made = make_talk(Stretch.of(request), options, declared, media or {}, has_tools=request.shows_calls)
-    return {**make_frame(request, options, declared), "contents": made.messages}
+    contents = make_talk(Stretch.of(request), options, declared, media or {}, has_tools=request.shows_calls).messages
+    for index, content in marked(contents, options.model).items():
+        contents[index] = content
+    return {**make_frame(request, options, declared), "contents": contents}
 
 
 def make_frame(request: Request, options: GeminiOptions, declared: Declared) -> dict[str, Any]:
@@ -76,6 +79,16 @@ def make_talk(
     """Return the contents of a stretch, in order."""
     talk = _Talk(options=options, declared=declared, media=media, has_tools=has_tools)
     return make(stretch, talk.contents, talk.add, "model")
+
+
+def marked(contents: Sequence[Mapping[str, Any]], model: str) -> dict[int, dict[str, Any]]:
+    """Return those contents of the turn being answered whose calls another model made, marked so, by their places."""
+    found = {}
+    for index, call in unsigned(contents) if wants_signatures(model) else ():
+        parts = contents[index]["parts"]
+        signed = [{**part, "thoughtSignature": NO_SIGNATURE} if part is call else part for part in parts]
+        found[index] = {**contents[index], "parts": signed}
+    return found
 
 
 @define

@@ -44,8 +44,8 @@ class GeminiRequest:
         return bodies.make_talk(stretch, self.options, self.declared, self.media, has_tools=has_tools)
 
     def marked(self, messages: Sequence[Mapping[str, Any]]) -> Mapping[int, Mapping[str, Any]]:
-        """Return nothing: the service finds by itself what it has read before."""
-        return {}
+        """Return the contents whose calls another model made, marked so."""
+        return bodies.marked(messages, self.options.model)
 
     def may_be_kept(self, messages: Sequence[Mapping[str, Any]]) -> bool:
         """Return yes: beside the size and the turn being answered each rule is about one content or neighbours."""

@@ -23,6 +23,7 @@ from kesoku_actors.llm.kept_talk import GRAIN, KeptTalks, write
 from kesoku_actors.llm.media import Item, Media
 from kesoku_actors.llm.openai_request import OpenAIRequest
 from kesoku_actors.llm.port import Purpose, Request, StepContent
+from kesoku_actors.llm.repaired import RepairedBody
 from kesoku_actors.llm.talk import Made, Stretch
 from kesoku_actors.llm.wire import Wire
 from kesoku_actors.protocol import Message, ToolSchema, Type
@@ -234,7 +235,7 @@ def test_a_request_that_goes_on_equals_the_one_made_anew(name: str) -> None:
 
 @define
 class Watched:
-    """A wire that counts the rows it makes messages of; none when a request is made whole."""
+    """A wire that counts the rows it makes messages of, also of a request that is made whole to be sent."""
 
     wire: Wire
     made: list[int] = field(factory=list)
@@ -242,6 +243,12 @@ class Watched:
     def make(self, stretch: Stretch, ids: Mapping[str, str]) -> Made:
         self.made.append(len(stretch.rows))
         return self.wire.make(stretch, ids)
+
+    def whole(self) -> RepairedBody:
+        request = self.wire.request
+        if request.kept is None or not request.kept.compares:
+            self.made.append(len(request.history))
+        return self.wire.whole()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.wire, name)
@@ -320,9 +327,9 @@ def test_an_argument_that_equals_another_and_reads_differently_is_a_change(name:
 def test_a_result_that_comes_late_or_goes_again_is_read_where_its_call_is(name: str) -> None:
     kept = KeptTalks(compares=True)
     call = called(500, call_id="toolu_500")
-    waiting = followed_by(long_talk(name, kept), call, answered(501, "It takes long."), said(502, "Go on."))
-    came = followed_by(waiting, answered(503, "I go on."), said(504, "Well?"), result(505, call, "Tuesday"))
-    for request in (waiting, came, followed_by(came, answered(506, "Tuesday."), said(507, "Thanks.")), came, waiting):
+    waiting = followed_by(long_talk(name, kept), call, said(501, "Well?"), answered(502, "Wait."), said(503, "Go on."))
+    came = followed_by(waiting, answered(504, "I go on."), said(505, "Well?"), result(506, call, "Tuesday"))
+    for request in (waiting, came, followed_by(came, answered(507, "Tuesday."), said(508, "Thanks.")), came, waiting):
         rows_made(name, request)
 
 
@@ -342,6 +349,21 @@ def test_without_the_tools_it_was_made_with_a_talk_is_made_anew(name: str) -> No
     for tools in ((DATE_TOOL,), (), (DATE_TOOL, OTHER_TOOL)):
         assert rows_made(name, evolve(request, tools=tools)) == 401
         assert rows_made(name, evolve(request, tools=tools)) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "model"), [("claude", "claude-haiku-4-5"), ("gemini", "gemini-3-pro-preview"), ("openai", "gpt")]
+)
+def test_a_turn_that_another_model_began_is_gone_on_with(name: str, model: str) -> None:
+    kept = KeptTalks()
+    request = long_talk(name, kept)
+    rows_made(name, request, model)
+    for number in range(500, 520, 2):
+        call = called(number, call_id=f"toolu_{number}")
+        step = StepContent(provider="other", model="m", native={"content": "foreign"}, message_ids=(call.id,))
+        request = evolve(followed_by(request, call, result(number + 1, call, "Monday")), steps=(*request.steps, step))
+        assert rows_made(name, request, model) == 4
+        assert write(WIRES[name][0](request, model, {})).repairs == ()
 
 
 def test_talks_of_two_models_are_kept_and_no_more() -> None:
