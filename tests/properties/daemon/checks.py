@@ -9,17 +9,30 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from pathlib import Path
+from typing import Final
 
 from attrs import evolve
 
 from kesoku_actors.harness.checks import Span, never_killed, ordered, prompt, terminal
 from kesoku_actors.harness.notes import Note
-from kesoku_actors.protocol import ENDED, Message, Outcome, Reason, Role, Status, Type
+from kesoku_actors.protocol import (
+    ENDED,
+    AttachmentState,
+    Message,
+    Outcome,
+    Reason,
+    Role,
+    Status,
+    Type,
+    attachments_in,
+    awaits_attachments,
+)
 from tests.properties.daemon.truth import Truth
 
 Notes = Sequence[Note]
-THOUGHT = ("thought", "cancelled", "failed")
-"""The notes that end an inference."""
+CLOCK_S: Final = 1e-6
+"""As exact as sums of seconds are."""
 
 
 def rows_seen(notes: Notes) -> Iterator[Note]:
@@ -252,6 +265,105 @@ def stops_end_what_they_cover(notes: Notes, truth: Truth) -> None:
     covered = {message_id for stop in truth.stops for message_id in stop.covers}
     stopped = {row.id for row in people(truth) if reason(row) in (Reason.STOPPED, Reason.FORCED, Reason.CLEARED)}
     assert stopped <= covered, "a stop ended what it does not cover"
+
+
+def sessions_rest(notes: Notes) -> None:
+    """When everything is done no session has a worker (B3)."""
+    assert [note["workers"] for note in notes if note.kind == "rests"] == [0]
+
+
+def deltas_fit(notes: Notes, truth: Truth) -> None:
+    """Pieces of an answer come in order, a later attempt replaces an earlier one, and what was stored in the end says
+    the same (B2)."""
+    whole = {note["inference"] for note in notes if note.kind == "thought"}
+    stored = defaultdict[tuple[str, str], list[str]](list)
+    for row in truth.rows:
+        if row.role is Role.ASSISTANT and row.root_id is not None:
+            stored[row.root_id, row.type.value].append(row.content)
+    pieces = [note for note in notes if note.kind == "delta"]
+    attempts: dict[str, int] = {}
+    ends = defaultdict[tuple[str, str], int](int)
+    for note in pieces:
+        assert note["attempt"] >= attempts.get(note["root"], 0), f"a piece of an attempt that is over: {note}"
+        attempts[note["root"]] = note["attempt"]
+        end = ends[note["inference"], note["what"]]
+        assert note["offset"] >= end, f"a piece came twice, or behind a later one: {note}"
+        ends[note["inference"], note["what"]] = note["offset"] + len(note["text"])
+        texts = stored[note["root"], note["what"]]
+        if note["inference"] in whole and texts:
+            assert any(text[note["offset"] :].startswith(note["text"]) for text in texts), f"it was never said: {note}"
+
+
+# notices and jobs
+
+
+def notices_wait(notes: Notes) -> None:
+    """No notice ends an inference (I6): only a person's message does that it has not read; for runs without stops."""
+    spoke = defaultdict[str, set[str]](set)
+    for note in notes:
+        if note.kind == "accepted" and note["is_person"]:
+            spoke[note["session"]].add(note["id"])
+        elif note.kind == "cancelled":
+            assert spoke[note["session"]] - set(note["read"]), f"nobody spoke, and it was cancelled: {note}"
+
+
+def self_started(truth: Truth) -> int:
+    """Return how many turns in a row no person was in, at the most (I6)."""
+    longest = 0
+    for history in truth.histories.values():
+        turns = defaultdict[str, set[Role]](set)
+        for row in history.messages:
+            if row.role in (Role.USER, Role.SYSTEM) and row.status in ENDED and row.root_id is not None:
+                turns[row.root_id].add(row.role)
+        in_a_row = 0
+        for roles in turns.values():
+            in_a_row = 0 if Role.USER in roles else in_a_row + 1
+            longest = max(longest, in_a_row)
+    return longest
+
+
+def jobs_are_told_once(truth: Truth) -> None:
+    """A call that went on in the background has a result that says so, then one notice of its end (I8)."""
+    behind = {
+        (row.session_id, row.metadata["job"]): row.seq
+        for row in truth.rows
+        if row.type is Type.TOOL_RESULT and row.metadata["outcome"] == Outcome.BACKGROUND
+    }
+    notices = [row for row in truth.rows if row.role is Role.SYSTEM and "job" in row.metadata]
+    told = Counter((row.session_id, row.metadata["job"]) for row in notices)
+    assert told == Counter(dict.fromkeys(behind, 1)), "a job's end is not told, or twice"
+    assert all(row.seq > behind[row.session_id, row.metadata["job"]] for row in notices), "told before its result"
+
+
+# clears and files
+
+
+def cleared_whole(notes: Notes, truth: Truth, sessions_dir: Path) -> None:
+    """Of a session that was cleared nothing is left, and who speaks later is in another one (M7)."""
+    cleared: dict[str, set[str]] = defaultdict(set)
+    for note in notes:
+        if note.kind == "cleared":
+            cleared[note["room"]].add(note["session"])
+        elif note.kind == "accepted" and note["is_new"]:
+            assert note["session"] not in cleared[note["room"]], "a new message came into a closed session"
+    gone = set().union(*cleared.values())
+    assert gone.isdisjoint(truth.sessions)
+    assert [row for row in truth.rows if row.session_id in gone] == []
+    left = {path.name for path in sessions_dir.iterdir()} if sessions_dir.exists() else set[str]()
+    assert left.isdisjoint(gone), "the folder of a cleared session is there"
+    assert ".trash" not in left, "the trash was not swept"
+
+
+def files_are_waited_for(notes: Notes, truth: Truth) -> None:
+    """No prompt has a file that is still expected, a file is given up after a minute and no sooner, and each is settled
+    in the end (M8)."""
+    assert [note for note in notes if note.kind == "thinks" and note["missing"]] == []
+    came = {note["id"]: note.time for note in notes if note.kind == "accepted"}
+    for row in truth.rows:
+        assert row.role is not Role.USER or not awaits_attachments(row.metadata)
+        if any(one.state is AttachmentState.LATE for one in attachments_in(row.metadata)):
+            read = [note.time for note in notes if note.kind == "thinks" and row.id in note["read"]]
+            assert min(read) - came[row.id] >= 60 - CLOCK_S, "a file was given up too soon"
 
 
 def _seq(row: Message) -> int:

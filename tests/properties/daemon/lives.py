@@ -7,30 +7,24 @@ fair order; if that never comes, the run fails (`NeverAtRest`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final
 
 import trio
 from attrs import define, evolve, field, frozen
 
-from kesoku_actors.actors import ActorStopped, run_system
+from kesoku_actors.actors import ActorStopped, ChildSpec, run_system
 from kesoku_actors.actors.leaves import leaves
-from kesoku_actors.app.house import House, build_house
+from kesoku_actors.app.house import EdgesFor, House, Plan, build_house
 from kesoku_actors.app.plan import plan_run
 from kesoku_actors.gateway import Gateway
-from kesoku_actors.harness import EVERYTHING, SUBSET
+from kesoku_actors.harness import EVERYTHING, SUBSET, Fault
 from kesoku_actors.log import Logger
-from kesoku_actors.protocol import (
-    ApprovalChanged,
-    CallState,
-    Changed,
-    Removed,
-)
 from kesoku_actors.session import Recorded, TurnLimits, first_difference
-from kesoku_actors.store import DeadCall
+from kesoku_actors.store import DeadCall, StoreBusy
 from tests.properties.daemon.model import SCENARIO, NotedModel, Tools
+from tests.properties.daemon.observers import Observers
 from tests.properties.daemon.platform import Adapter, Platform, Room
 from tests.properties.daemon.script import How, Script
 from tests.properties.daemon.seams import (
@@ -49,6 +43,7 @@ QUIET: Final = (
     " OR (status = 'pending_agent' AND role = 'user'))"
     " AND NOT EXISTS (SELECT 1 FROM stops WHERE done = 0)"
     " AND NOT EXISTS (SELECT 1 FROM sessions WHERE state = 'closed')"
+    " AND NOT EXISTS (SELECT 1 FROM jobs WHERE state = 'running')"
 )
 """Whether nobody waits for anything any more."""
 REST_S: Final = 5_000.0
@@ -73,6 +68,8 @@ class Faults:
     """An inference fails."""
     send: float = 0.0
     """A send fails."""
+    disk: tuple[Fault, ...] = ()
+    """What the disk does wrong while the program runs, one time in thirty."""
 
 
 @define(eq=False, kw_only=True)
@@ -99,43 +96,59 @@ class Life:
             await self._run(nursery)
             nursery.cancel_scope.cancel()
 
-    async def _run(self, later: trio.Nursery) -> None:
+    def composed(self, access: SteppedAccess, edges: EdgesFor) -> Plan:
+        """Return the program as `app` composes it, over the seams of this world."""
         play, world = self.play, self.play.world
         outside = outside_of(world, self.number)
         model = NotedModel(SCENARIO, world=world, is_alive=self.is_alive, fails=play.faults.model)
-        log = Logger(sink=lambda _entry: None, wall=outside.clock.wall)
-        settings = settings_for(world, whole=play.whole, **play.script.settings)
         plan = plan_run(
-            settings,
+            settings_for(world, whole=play.whole, **play.script.settings),
             model,
             world=outside,
-            log=log,
+            log=Logger(sink=lambda _entry: None, wall=outside.clock.wall),
             channels=None,
-            edges=lambda gateway: Adapter(
-                platform=play.platform,
-                gateway=gateway,
-                log=log,
-                jitter=outside.rng.random,
-                nursery=later,
-                is_alive=self.is_alive,
-            ).children(),
+            edges=edges,
             probe=self._probe,
-            access=self.access,
+            access=access,
         )
         tools = Tools(world, self.is_alive)
         plan.registry.add(tools.work, owner="test")
         plan.registry.add(tools.risky, owner="test", risky=True)
         plan.registry.add(tools.count, owner="test")
         plan.registry.add(tools.long, owner="test", deadline_s=2.0, becomes_job=True)
-        plan = evolve(plan, record=self._heard, end_survivors=_no_survivors, search=plan.search if play.whole else None)
+        return evolve(plan, record=self._heard, end_survivors=_no_survivors, search=plan.search if play.whole else None)
+
+    async def _run(self, later: trio.Nursery) -> None:
+        play, world = self.play, self.play.world
+
+        def edges(gateway: Gateway) -> Sequence[ChildSpec]:
+            jitter = world.stream(f"jitter {self.number}").random
+            adapter = Adapter(
+                platform=play.platform, gateway=gateway, log=log, jitter=jitter, nursery=later, is_alive=self.is_alive
+            )
+            return adapter.children()
+
+        log = Logger(sink=lambda _entry: None, wall=world.clock.time)
+        plan = self.composed(self.access, edges)
         self.house, self.limits = build_house(plan), plan.limits
+        observers = Observers(
+            world=world,
+            gateway=self.house.gateway,
+            log=log,
+            life=self.number,
+            is_alive=self.is_alive,
+            answer_to=play.answer_to,
+        )
         system = run_system(self.house.spec, log=self._crashed)
         world.on_crash = system.cancel
         world.note("begins", life=self.number)
         async with system, trio.open_nursery() as nursery:
-            nursery.start_soon(self._watch, self.house.gateway)
-            nursery.start_soon(self._press, self.house.gateway)
-            await self._until_end()
+            for observe in (observers.rows, observers.deltas, observers.buttons):
+                nursery.start_soon(observe)
+            if play.beside is not None:
+                nursery.start_soon(play.beside, self)
+            with world.failing_disk(*play.faults.disk):
+                await self._until_end()
             nursery.cancel_scope.cancel()
         world.note("ends", life=self.number)
 
@@ -145,7 +158,7 @@ class Life:
         if end is None:
             await play.people_done.wait()
             await world.rest(self._is_quiet, within_s=REST_S, within_steps=REST_STEPS)
-            assert not self.house.gateway.latches.by_session, "B3: a session without work has a worker"
+            world.note("rests", workers=self.house.gateway.statistics().workers)
             play.is_over = True
             return
         await trio.sleep(end.after_s)
@@ -159,37 +172,6 @@ class Life:
         if connection is None or not all(room.is_taken for room in self.play.platform.rooms):
             return False
         return bool(connection.execute(QUIET).fetchall()[0][0])
-
-    async def _watch(self, gateway: Gateway) -> None:
-        """Note every row as a listener sees it that falls behind now and then."""
-        note, life = self.play.world.note, self.number
-        async with aclosing(gateway.listen(after=0, hints=False, label="watcher", capacity=2)) as events:
-            async for event in events:
-                if not self.is_alive():
-                    return
-                match event:
-                    case Changed(message=row):
-                        note("row", life=life, id=row.id, rev=row.rev, status=row.status.value, root=row.root_id)
-                    case Removed(message_id=message_id, rev=rev):
-                        note("row", life=life, id=message_id, rev=rev, status="removed", root=None)
-                    case _:
-                        raise AssertionError(f"nobody asked for {event}")
-
-    async def _press(self, gateway: Gateway) -> None:
-        """Press the buttons of calls that wait for a yes."""
-        listening = gateway.listen(label="buttons")
-        async with aclosing(listening) as events, trio.open_nursery() as nursery:
-            for session in await gateway.sessions():
-                for approval in await gateway.reader.approvals(session.id):
-                    nursery.start_soon(self._answer, gateway, approval.call_id)
-            async for event in events:
-                if isinstance(event, ApprovalChanged) and event.state is CallState.WAITING:
-                    nursery.start_soon(self._answer, gateway, event.call_id)
-
-    async def _answer(self, gateway: Gateway, call_id: str) -> None:
-        yes = self.play.answer_to(call_id)
-        await trio.sleep(60 if yes is None else 1)
-        await gateway.answer_approval(call_id, bool(yes), "Ada")
 
     def _heard(self, recorded: Recorded) -> None:
         """Take note of what a worker does, which may crash it."""
@@ -215,8 +197,9 @@ class Life:
         """Nothing of ours may crash that was not made to."""
         error = fields.get("error")
         if event == "child_crashed" and isinstance(error, BaseException) and self.is_alive():
-            # Who asks a store that was made to crash may crash with it.
-            meant: tuple[type[Exception], ...] = (Injected, ActorStopped) if self.injected else (Injected,)
+            # Who asks a store that was made to fail may crash with it.
+            is_hurt = self.injected > 0 or bool(self.play.faults.disk)
+            meant: tuple[type[Exception], ...] = (Injected, ActorStopped, StoreBusy) if is_hurt else (Injected,)
             found = [each for each in leaves(error) if not isinstance(each, meant)]
             self.play.surprises += [(str(fields.get("path")), each) for each in found]
 
@@ -229,6 +212,8 @@ class Play:
     script: Script
     faults: Faults
     whole: bool
+    beside: Callable[[Life], Awaitable[object]] | None
+    """Runs beside each life, until its end."""
     platform: Platform = field(init=False)
     people_done: trio.Event = field(factory=trio.Event)
     is_over: bool = False
@@ -280,8 +265,18 @@ async def _no_survivors(_calls: Sequence[DeadCall]) -> None:
     await trio.lowlevel.checkpoint()
 
 
-async def play(world: DaemonWorld, script: Script, faults: Faults | None = None, *, whole: bool = False) -> Truth:
-    """Play a script and return what is true in the end; `whole` with what takes long and decides nothing (search)."""
-    one = Play(world=world, script=script, faults=faults or Faults(), whole=whole)
+async def play(
+    world: DaemonWorld,
+    script: Script,
+    faults: Faults | None = None,
+    *,
+    whole: bool = False,
+    beside: Callable[[Life], Awaitable[object]] | None = None,
+) -> Truth:
+    """Play a script and return what is true in the end.
+
+    `whole` is with what takes long and decides nothing; `beside` runs beside each life.
+    """
+    one = Play(world=world, script=script, faults=faults or Faults(), whole=whole, beside=beside)
     await one.go()
     return one.truth()

@@ -15,6 +15,7 @@ from attrs import define, field
 from kesoku_actors.harness.world import World
 from kesoku_actors.llm.port import Emit, ProviderError, Remedy, Reply, Request
 from kesoku_actors.llm.scripted import Call, Rule, Say, Scenario, ScriptedModel, Stall, Think
+from kesoku_actors.protocol import awaits_attachments
 from kesoku_actors.tools import ToolContext
 
 TALK: Final = "talk"
@@ -70,8 +71,12 @@ class NotedModel(ScriptedModel):
 
     async def infer(self, request: Request, emit: Emit) -> Reply:
         """Play what the scenario has for the request."""
-        read = tuple(row.id for row in request.history)
-        about = {"session": request.session_id, "inference": request.inference_id, "read": read}
+        about = {
+            "session": request.session_id,
+            "inference": request.inference_id,
+            "read": tuple(row.id for row in request.history),
+            "missing": tuple(row.id for row in request.history if awaits_attachments(row.metadata)),
+        }
         note = partial(_note, self.world, self.is_alive, about)
         note("thinks")
         try:

@@ -23,7 +23,7 @@ from kesoku_actors.harness.world import World
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import SYSTEM, Channel, Inbound, Message, Role, Status, expected
 from kesoku_actors.store import Posted
-from kesoku_actors.store.again import until_answered, until_known
+from kesoku_actors.store.again import until_answered
 from kesoku_actors.store.port import Chunk
 from tests.properties.daemon.script import (
     Action,
@@ -150,16 +150,16 @@ class Adapter:
                     number = before[-min(back, len(before))]
                     await self._post(room, number, room.sent[number])
             case Mode(mode):
-                await until_known(partial(gateway.set_mode, room.channel, mode), self.log, "set the mode")
+                await until_answered(partial(gateway.set_mode, room.channel, mode), self.log, "set the mode")
                 note("mode", room=room.name, mode=mode)
             case Stop() if session_id is not None:
-                stop = await until_known(partial(gateway.stop, session_id), self.log, "stop")
+                stop = await until_answered(partial(gateway.stop, session_id), self.log, "stop")
                 note("stopped", session=session_id, reply=type(stop).__name__)
             case Force() if session_id is not None:
-                forced = await until_known(partial(gateway.force, session_id), self.log, "force")
+                forced = await until_answered(partial(gateway.force, session_id), self.log, "force")
                 note("forced", session=session_id, reply=type(forced).__name__)
             case Clear() if session_id is not None:
-                await until_known(partial(gateway.clear, session_id), self.log, "clear")
+                await until_answered(partial(gateway.clear, session_id), self.log, "clear")
                 note("cleared", room=room.name, session=session_id)
             case Stop() | Force() | Clear() | Skew():
                 await trio.lowlevel.checkpoint()

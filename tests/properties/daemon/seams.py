@@ -21,7 +21,7 @@ from attrs import define, evolve, field
 from kesoku_actors.app.settings import Settings, load_settings
 from kesoku_actors.clock import Clock, IdSource
 from kesoku_actors.clock import World as Outside
-from kesoku_actors.harness import SUBSET, Survival
+from kesoku_actors.harness import SUBSET, Fault, Survival
 from kesoku_actors.harness.world import World
 from kesoku_actors.store import Durability, StoreBusy
 from kesoku_actors.store.opening import open_store
@@ -41,6 +41,15 @@ class DaemonWorld(World):
         """End everything that lives, here and now."""
         super().crash(survival)
         self.on_crash()
+
+    @contextmanager
+    def failing_disk(self, *faults: Fault) -> Iterator[None]:
+        """Let the disk fail in these ways while the block runs."""
+        self.disk.fails(*faults, rate=0.03)
+        try:
+            yield
+        finally:
+            self.disk.rates.clear()
 
 
 @define(eq=False, kw_only=True)

@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
+
+from hypothesis import strategies as st
 
 from tests.properties.daemon import checks
 from tests.properties.daemon.exploring import explored
 from tests.properties.daemon.lives import play
-from tests.properties.daemon.script import ASKED, FORCES, HANGS, MODES, QUICK, STOPS, TOOLS, scripts
+from tests.properties.daemon.script import (
+    ASKED,
+    FORCES,
+    HANGS,
+    JOBS,
+    MODES,
+    NOTICES,
+    PAUSES,
+    QUICK,
+    STOPS,
+    TOOLS,
+    Notice,
+    Script,
+    scripts,
+)
 from tests.properties.daemon.seams import DaemonWorld
+
+WAKING: Final = st.builds(Notice, st.just(True), st.sampled_from(PAUSES))
+ONE_PERSON: Final = st.builds(
+    lambda before, said, after: Script(rooms=((*before, said, *after),)),
+    st.lists(NOTICES, max_size=2),
+    st.one_of(QUICK, TOOLS),
+    st.lists(NOTICES, min_size=1, max_size=4),
+)
+"""Somebody says one thing, among notices."""
 
 
 @explored()
@@ -55,3 +80,36 @@ async def test_i7_a_stop_ends_all_it_covers_and_nothing_else(
     truth = await play(world, script)
     checks.stops_end_what_they_cover(world.notes, truth)
     checks.ends_once(world.notes, truth)
+
+
+@explored()
+async def test_i6_no_notice_ends_thought(world: DaemonWorld, script: Any = ONE_PERSON) -> None:
+    truth = await play(world, script)
+    checks.notices_wait(world.notes)
+    checks.ends_once(world.notes, truth)
+
+
+@explored()
+async def test_i6_turns_that_begin_by_themselves_are_bounded(
+    world: DaemonWorld, script: Any = scripts(WAKING, longest=14)
+) -> None:
+    truth = await play(world, script)
+    assert checks.self_started(truth) <= 8
+
+
+@explored()
+async def test_i6_a_notice_that_does_not_wake_starts_nothing(
+    world: DaemonWorld, script: Any = scripts(st.just(Notice(False, 1.0)))
+) -> None:
+    await play(world, script)
+    assert [note for note in world.notes if note.kind == "event"] == []
+
+
+@explored()
+async def test_i8_a_call_at_its_deadline_goes_on_as_a_job_whose_end_is_told_once(
+    world: DaemonWorld, script: Any = scripts(JOBS, JOBS, QUICK, MODES, STOPS)
+) -> None:
+    truth = await play(world, script)
+    checks.jobs_are_told_once(truth)
+    checks.tools_live(world.notes)
+    checks.tools_run_once(world.notes, truth, is_whole=True)

@@ -6,16 +6,21 @@ from typing import Any
 
 from tests.properties.daemon import checks
 from tests.properties.daemon.exploring import explored
-from tests.properties.daemon.lives import play
+from tests.properties.daemon.lives import Faults, play
 from tests.properties.daemon.script import (
+    ASKED,
     CLEARS,
+    FILES,
+    FORCES,
     MODES,
+    NOTICES,
     QUICK,
     RACES,
     REPEATS,
     SKEWS,
     STOPS,
     TOOLS,
+    How,
     scripts,
 )
 from tests.properties.daemon.seams import DaemonWorld
@@ -78,3 +83,44 @@ async def test_b1_a_listener_hears_every_change_in_order_and_once(
 ) -> None:
     truth = await play(world, script)
     checks.told_whole(world.notes, truth)
+
+
+@explored()
+async def test_b2_pieces_of_an_answer_come_in_order_and_say_what_is_stored(
+    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, MODES, rooms=2)
+) -> None:
+    truth = await play(world, script, Faults(model=0.2))
+    checks.deltas_fit(world.notes, truth)
+
+
+@explored(certify=True)
+async def test_b3_a_session_that_has_nothing_to_do_has_no_worker(
+    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, MODES, STOPS, NOTICES, rooms=2)
+) -> None:
+    await play(world, script)
+    checks.sessions_rest(world.notes)
+
+
+@explored()
+async def test_m7_of_a_cleared_session_nothing_is_left(
+    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, ASKED, CLEARS, CLEARS, FORCES, rooms=2)
+) -> None:
+    truth = await play(world, script)
+    checks.cleared_whole(world.notes, truth, world.disk.folder / "sessions")
+
+
+@explored()
+async def test_m7_a_clear_that_was_accepted_is_finished_after_a_crash(
+    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, CLEARS, CLEARS, ends=(How.KILLED, How.CUT), rooms=2)
+) -> None:
+    truth = await play(world, script, Faults(power=True))
+    checks.cleared_whole(world.notes, truth, world.disk.folder / "sessions")
+
+
+@explored()
+async def test_m8_a_turn_waits_for_the_files_of_its_prompt_a_minute_at_most(
+    world: DaemonWorld, script: Any = scripts(FILES, FILES, QUICK, MODES)
+) -> None:
+    truth = await play(world, script)
+    checks.files_are_waited_for(world.notes, truth)
+    checks.ends_once(world.notes, truth)

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import apsw
+import pytest
+import trio
+from hypothesis import strategies as st
+
+from kesoku_actors.actors import SystemFailed, run_system
+from kesoku_actors.app.house import build_house
+from kesoku_actors.harness import Fault
 from kesoku_actors.protocol import Reason
+from kesoku_actors.store import StoreInUse
 from tests.properties.daemon import checks
 from tests.properties.daemon.exploring import explored
-from tests.properties.daemon.lives import Faults, play
-from tests.properties.daemon.script import ASKED, CLEARS, MODES, QUICK, REPEATS, STOPS, TOOLS, How, scripts
-from tests.properties.daemon.seams import DaemonWorld
+from tests.properties.daemon.lives import Faults, Life, play
+from tests.properties.daemon.script import ASKED, CLEARS, JOBS, MODES, QUICK, REPEATS, STOPS, TOOLS, How, scripts
+from tests.properties.daemon.seams import DaemonWorld, SteppedAccess
 
 
 @explored()
@@ -72,3 +82,47 @@ async def test_c10_a_commit_whose_answer_was_lost_happens_once(
     checks.tools_run_once(world.notes, truth, is_whole=True)
     checks.told_whole(world.notes, truth)
     checks.history_stands(world.notes, truth)
+
+
+@explored()
+async def test_i8_a_job_is_told_once_whatever_crashes(
+    world: DaemonWorld, script: Any = scripts(JOBS, JOBS, QUICK, STOPS, ends=(How.KILLED, How.CUT, How.TERMINATED))
+) -> None:
+    truth = await play(world, script, Faults(worker=0.02, store=0.01))
+    checks.jobs_are_told_once(truth)
+    checks.tools_run_once(world.notes, truth)
+
+
+@explored()
+async def test_c9_a_disk_that_fails_for_a_while_ends_nothing(
+    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, MODES, STOPS, CLEARS)
+) -> None:
+    truth = await play(world, script, Faults(disk=(Fault.FULL, Fault.BUSY, Fault.ERROR)))
+    checks.ends_once(world.notes, truth)
+    checks.tools_live(world.notes)
+    checks.tools_run_once(world.notes, truth, is_whole=True)
+    checks.told_whole(world.notes, truth)
+
+
+@explored(share=0.5)
+async def test_c6_a_second_program_is_told_who_owns_the_store_and_opens_nothing(
+    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS), after_s: Any = st.sampled_from((0.0, 0.5, 1.5))
+) -> None:
+    opened: list[str] = []
+
+    def connect(path: Path, _flags: int) -> apsw.Connection:
+        opened.append(path.name)
+        return world.disk.connect(path.name)
+
+    async def intrude(life: Life) -> None:
+        await trio.sleep(after_s)
+        access = SteppedAccess(connect=connect)
+        second = build_house(life.composed(access, lambda _gateway: ()))
+        with pytest.raises(SystemFailed) as failed:
+            async with run_system(second.spec):
+                raise AssertionError("two programs own one store")
+        assert all(isinstance(leaf, StoreInUse) for leaf in failed.value.leaves)
+        assert opened == []
+
+    truth = await play(world, script, beside=intrude)
+    checks.ends_once(world.notes, truth)

@@ -57,5 +57,7 @@ def read_truth(connection: apsw.Connection, trees: tuple[SupervisorSpec, ...]) -
 
 def _stops(connection: apsw.Connection) -> Iterator[StoredStop]:
     for seq, reason, forced in select(connection, "SELECT seq, reason, forced FROM stops ORDER BY seq"):
-        covers = dict(select(connection, "SELECT message_id, ended FROM covers WHERE stop_seq = ?", (seq,)))
+        covers: dict[str, str | None] = dict(
+            select(connection, "SELECT message_id, ended FROM covers WHERE stop_seq = ?", (seq,))
+        )
         yield StoredStop(seq=seq, reason=reason, forced=bool(forced), covers=covers)
