@@ -9,7 +9,8 @@ A test with `@explore` is run under many schedules; one that fails is reduced to
 two tasks that race, their lines, and a run that passes. The section "A harness for your own trio programs" of the
 README is a tutorial of ten minutes. The parts:
 
-* `front`: the function and the decorator `explore`; `pytest_plugin` and `cli` are the other doors
+* `front`: the function and the decorator `explore`; `pytest_plugin` and `cli` are the other doors; `stateful`: state
+  machines of Hypothesis whose rules post to a program that lives on between them
 * `control`: one run of a program, in which a strategy decides every step; it alone imports trio
 * `strategy`, `strategies`, `systematic`, `portfolio`, `named`: who decides; a strategy of one's own is two methods
 * `search`, `exploring`, `drawn`, `jobs`, `campaign`: many runs, to a `verdict`

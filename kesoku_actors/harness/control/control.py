@@ -44,7 +44,7 @@ _UNWINDING: Final = 10_000
 
 
 @define(eq=False)
-class _Control(trio.abc.Instrument):
+class Control(trio.abc.Instrument):
     """One run. `pick` is called for every step; it has to be quick."""
 
     strategy: Strategy
@@ -274,7 +274,7 @@ def execute(
     limits: Limits | None = None,
     may_tick: bool = True,
     trace: bool = False,
-    observe: Callable[[_Control], None] | None = None,
+    observe: Callable[[Control], None] | None = None,
     allow: Allow | None = None,
 ) -> Run:
     """Run a program once under a strategy that has been told to begin, and return what came of it.
@@ -292,10 +292,10 @@ def _execute(
     limits: Limits,
     may_tick: bool,
     trace: bool,
-    observe: Callable[[_Control], None] | None,
+    observe: Callable[[Control], None] | None,
     allow: Allow,
 ) -> Run:
-    control = _Control(strategy, limits, may_tick, trace)
+    control = Control(strategy, limits, may_tick, trace)
     if observe is not None:
         observe(control)
     error: BaseException | None = None

@@ -30,12 +30,18 @@ class Driven(Protocol):
         """Nothing is runnable, and no time will come."""
 
 
+_REST_S: Final = 1.0
+"""What a program that rests would wait for files, if there were any; nobody does."""
+
+
 @define(eq=False)
 class VirtualClock(trio.abc.Clock):
     """Virtual time."""
 
     control: Driven
     now: float = 0.0
+    until: float = math.inf
+    """Time passes up to here; at a later deadline the program rests, if it is one that goes on in pieces."""
     diagnosis: Diagnosis | None = None
     """Told when the program asks for the time."""
 
@@ -53,6 +59,8 @@ class VirtualClock(trio.abc.Clock):
             return 0.0
         if self.control.runner.waiting_for_idle:
             return 1.0
+        if deadline > self.until:
+            return _REST_S
         if deadline == math.inf:
             self.control.deadlocked()
             return 0.0
