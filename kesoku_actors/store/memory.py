@@ -4,33 +4,25 @@
   worker's first commit writes it down;
 * which sessions may have a stop that is not done: never too few, sometimes one too many;
 * the epoch;
-* the rows of sessions that are at work, with those of their messages that wait or are worked on: sometimes too few.
+* sessions (`kept_sessions`).
 
 Invariants: what a group says is remembered when it is committed and not before; of a command that fails nothing is.
-A session that a group reads or changes is taken out, and comes back when that group is committed: so no group that
-failed leaves a row here that is not the stored one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 import apsw
 from attrs import define, field
 
-from kesoku_actors.protocol import Channel, Message, SessionState, Status, Type
+from kesoku_actors.protocol import Message
+from kesoku_actors.store.kept_sessions import KeptSessions
 from kesoku_actors.store.session_row import Session
 from kesoku_actors.store.sql import select
 
 Hired = tuple[int, int]
 """Epoch and worker."""
-
-MOST_SESSIONS: Final = 10_000
-"""Whose rows are remembered at once."""
-MOST_ROWS: Final = 16
-"""Messages of one session that are remembered: more of them wait in a crowd, which is read when its time comes."""
-_OPEN: Final = frozenset({Status.PENDING_AGENT, Status.PROCESSING})
 
 _STOPPED = "SELECT DISTINCT s.id FROM stops t JOIN sessions s ON s.no = t.session_no WHERE t.done = 0"
 
@@ -48,9 +40,7 @@ class Memory:
     _epoch: int | None = field(default=None, init=False)
     _read_epoch: int | None = field(default=None, init=False)
     """As the present group reads or raises it."""
-    _sessions: dict[str, Session] = field(factory=dict, init=False)
-    _open: dict[tuple[str, str], str] = field(factory=dict, init=False)
-    """The open one of each chatbot and channel, among them."""
+    sessions: KeptSessions = field(factory=KeptSessions, init=False)
 
     @classmethod
     def of(cls, connection: apsw.Connection) -> Memory:
@@ -94,26 +84,6 @@ class Memory:
         """Every stop of the session is done."""
         self._calmed.add(session_id)
 
-    def at_work(self, session_id: str) -> Session | None:
-        """Return a session that is remembered; what is changed of it no group may be in the midst of."""
-        return self._sessions.get(session_id)
-
-    def take(self, session_id: str) -> Session | None:
-        """Return a session that is remembered, and remember it no more."""
-        session = self._sessions.pop(session_id, None)
-        if session is not None and self._open.get(key := _key(session)) == session_id:
-            del self._open[key]
-        return session
-
-    def open_session(self, chatbot_id: str, channel_id: str) -> str | None:
-        """Return the id of the open session of a channel, if it is remembered."""
-        return self._open.get((chatbot_id, channel_id))
-
-    def forget_channel(self, channel: Channel) -> None:
-        """Something changes that stands in no session's row, but belongs to each of this channel."""
-        for session_id in [id for id, session in self._sessions.items() if session.channel == channel]:
-            self.take(session_id)
-
     def mark(self) -> tuple[dict[str, Hired | None], set[str], int | None]:
         """Return what the group has said so far, for `back_to`."""
         return dict(self._hires), set(self._calmed), self._read_epoch
@@ -132,24 +102,9 @@ class Memory:
         self._stopped -= self._calmed
         self._epoch = self.epoch
         self.drop()
-        for session in sessions:
-            if session.is_at_work:
-                session.rows = ()
-                self._sessions[session.id] = session
-                if session.state is SessionState.OPEN:
-                    self._open[_key(session)] = session.id
-        for row in rows:
-            of = self._sessions.get(row.session_id)
-            if of is not None and len(of.rows) < MOST_ROWS and (row.status in _OPEN or row.type is Type.TOOL_CALL):
-                of.rows = (*of.rows, row)
-        while len(self._sessions) > MOST_SESSIONS:
-            self.take(next(iter(self._sessions)))
+        self.sessions.put_back(sessions, rows)
 
     def drop(self) -> None:
         """Begin a group; what one before it said that was not committed is forgotten."""
         if self._hires or self._calmed or self._read_epoch:
             self._hires, self._calmed, self._read_epoch = {}, set(), None
-
-
-def _key(session: Session) -> tuple[str, str]:
-    return session.channel.chatbot_id, session.channel.channel_id

@@ -38,7 +38,7 @@ def set_mode(tx: Transaction, command: SetMode) -> BusyMode:
         " ON CONFLICT DO UPDATE SET mode = excluded.mode",
         (channel.chatbot_id, channel.channel_id, command.mode),
     )
-    tx.memory.forget_channel(channel)
+    tx.memory.sessions.forget_channel(channel)
     for session in tx.sessions_read():
         if session.channel == channel:
             session.mode = command.mode

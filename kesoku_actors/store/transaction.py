@@ -197,7 +197,7 @@ class Transaction:
         """Return the open session of a channel, or none (M6)."""
         key = (chatbot_id, channel_id)
         session = self._open.get(key)
-        if session is None and (remembered := self.memory.open_session(*key)) is not None:
+        if session is None and (remembered := self.memory.sessions.find_open(*key)) is not None:
             session = self._remembered(remembered)
         if session is None or session.state is not SessionState.OPEN:
             session = self.find_session("s.chatbot_id = ? AND s.channel_id = ? AND s.state = 'open'", key)
@@ -212,7 +212,7 @@ class Transaction:
     def _remembered(self, session_id: str) -> Session | None:
         """Return a session that the group has read, or that an earlier one has left in memory."""
         session = self._sessions.get(session_id)
-        if session is None and (session := self.memory.take(session_id)) is not None:
+        if session is None and (session := self.memory.sessions.take(session_id)) is not None:
             self._sessions[session_id] = session
             self._known |= {row.id: row for row in session.rows}
         return session

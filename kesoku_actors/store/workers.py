@@ -77,7 +77,7 @@ def is_simple(memory: Memory, command: RegisterWorker) -> bool:
 
     Nearly none does: a message has just been stored, and no worker before has left anything behind.
     """
-    session = memory.at_work(command.key.session_id)
+    session = memory.sessions.find(command.key.session_id)
     if session is None or session.waiting is None or session.state is not SessionState.OPEN:
         return False
     is_calm = not session.turn_is_open and not memory.may_be_stopped(session.id)
@@ -86,7 +86,7 @@ def is_simple(memory: Memory, command: RegisterWorker) -> bool:
 
 def register_simply(memory: Memory, rules: Rules, command: RegisterWorker) -> Registered:
     """Do what `register` does, where that is simple."""
-    key, session = command.key, memory.at_work(command.key.session_id)
+    key, session = command.key, memory.sessions.find(command.key.session_id)
     assert session is not None, "or it is not simple"
     session.hired = (key.epoch, key.worker)
     memory.hire(session.id, session.hired)
