@@ -56,6 +56,8 @@ class MediaFiles:
         """Return the attachments of a request; none of a session without a folder."""
         if request.workspace is None or not any(ATTACHMENTS in row.metadata for row in request.history):
             return {}
+        if request.is_plain:
+            return {row.id: tuple(map(self._refused, _saved(row.metadata))) for row in request.history}
         load = partial(self._load, request, request.workspace)
         return await trio.to_thread.run_sync(load, abandon_on_cancel=True, limiter=self._threads)
 
@@ -156,6 +158,11 @@ class MediaFiles:
         path = attachment.path or ""
         self.log.warning("an attachment is not shown to the model", path=path, reason=reason)
         return Unsent(path=path, reason=reason)
+
+    def _refused(self, attachment: Attachment) -> Unsent:
+        return self._unsent(
+            attachment, "the model's service refused the question as it was, so it was asked without files"
+        )
 
     def _keep(self, key: tuple[Any, ...], item: Item) -> None:
         with self._keeping:

@@ -90,7 +90,7 @@ class Prompter:
                 tools=tools,
                 nudge=NUDGE if effect.nudge else None,
                 tokens=round((frame + ready.tokens) * self.brain.reach.ratio),
-                workspace=None if effect.plain else self._folder_for(rows, tools),
+                workspace=self.folder if tools or any(ATTACHMENTS in row.metadata for row in rows) else None,
                 kept=None if effect.plain else history.talks,
                 is_plain=effect.plain,
             ),
@@ -98,9 +98,6 @@ class Prompter:
             wants_compaction=may_compact and is_long and self._is_worth(effect.root_id),
             wholes=tuple(row for row in ready.wholes if row.id not in history.kept),
         )
-
-    def _folder_for(self, rows: tuple[Message, ...], tools: tuple[ToolSchema, ...]) -> Path | None:
-        return self.folder if tools or any(ATTACHMENTS in row.metadata for row in rows) else None
 
     def must_wait(self, draft: Draft) -> bool:
         """Tell whether a draft cannot be sent yet."""

@@ -44,6 +44,19 @@ async def ask_about(talk: Talk, folder: Path, names: list[str]) -> Any:
 
 
 @pytest.mark.parametrize("name", ["claude", "gemini"])
+async def test_a_file_that_the_service_refuses_is_left_out_and_people_are_told(tmp_path: Path, name: str) -> None:
+    async with talking(tmp_path, to_claude=(CLAUDE_SAYS,), to_gemini=(GEMINI_SAYS,), to_openai=(OPENAI_SAYS,)) as talk:
+        await talk.brains.choose(ROOM, name)
+        judge = talk.claude if name == "claude" else talk.gemini
+        judge.more_rules = lambda body: ["Could not process image"] if "'image/png'" in str(body) else []
+        asked = await ask_about(talk, tmp_path, ["cat.png"])
+        assert asked.status is Status.PROCESSED, await talk.said(asked.session_id, Role.SYSTEM)
+        [told] = await talk.said(asked.session_id, Role.SYSTEM)
+        assert "attachments/cat.png: the model's service refused" in told
+        assert "attachments/cat.png is not shown to you here" in str(judge.bodies[-1])
+
+
+@pytest.mark.parametrize("name", ["claude", "gemini"])
 async def test_people_are_told_once_of_what_the_model_was_not_shown(tmp_path: Path, name: str) -> None:
     async with talking(
         tmp_path,
