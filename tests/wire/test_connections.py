@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import trio
 from attrs import evolve, frozen
+from google.genai import types
 from trio.abc import Instrument
 from trio.lowlevel import Task
 
@@ -22,6 +23,7 @@ from . import claude_server, gemini_server, test_claude, test_gemini
 from .loopback import Answer, Pause, Stall
 
 HTML = (("content-type", "text/html"),)
+JSON = (("content-type", "application/json"),)
 WIRES = pytest.mark.parametrize("wire", [test_claude, test_gemini], ids=["claude", "gemini"])
 
 
@@ -41,6 +43,7 @@ class Ended:
     parts: tuple[bytes, ...]
     kind: str
     headers: tuple[tuple[str, str], ...] = (("content-type", "text/event-stream"),)
+    status: int = 200
 
 
 _OVERLOADED = claude_server.event("error", error={"type": "overloaded_error", "message": "x"})
@@ -60,12 +63,15 @@ ENDINGS = {
     "gemini blocked": Ended(test_gemini, (_BLOCKED,), "filtered"),
     "gemini garbage": Ended(test_gemini, (_WELL, b"data: {not json\r\n\r\n"), "garbage"),
     "gemini page": Ended(test_gemini, (b"<html>",), "address", HTML),
+    "claude refusal": Ended(test_claude, (b"{",), "server", JSON, 500),
+    "gemini refusal": Ended(test_gemini, (b"{",), "server", JSON, 500),
+    "gemini refusal, no text": Ended(test_gemini, (b"\xff\xfe",), "server", JSON, 500),
 }
 
 
 @pytest.mark.parametrize("ended", ENDINGS.values(), ids=ENDINGS)
 async def test_an_error_closes_the_connection_at_once(ended: Ended) -> None:
-    answer = Answer(parts=(*ended.parts, Stall()), headers=ended.headers)
+    answer = Answer(parts=(*ended.parts, Stall()), headers=ended.headers, status=ended.status)
     async with ended.wire.talking_to(answer) as (server, _judge, model):
         with pytest.raises(ProviderError) as caught, trio.fail_after(30):
             await model.infer(asking(said(1, "Hi")), ignore)
@@ -147,3 +153,15 @@ async def test_wherever_an_inference_is_cancelled_its_connection_is_closed_and_t
         for _ in range(2):
             assert (await wire.infer(model)).text == "Yes?Go on."
         assert server.connections <= before + 1, "no connection of theirs is waited for"
+
+
+async def test_what_googles_sdk_stumbles_over_itself_closes_the_connection_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stumble(**_arguments: Any) -> None:
+        raise TypeError("a shape that nobody thought of")
+
+    async with test_gemini.talking_to(Answer(parts=(_WELL, Stall()))) as (server, _judge, model):
+        monkeypatch.setattr(types.GenerateContentResponse, "_from_response", stumble)
+        with pytest.raises(ProviderError, match="an answer that is none"), trio.fail_after(30):
+            await model.infer(asking(said(1, "Hi")), ignore)
+        with trio.fail_after(5):
+            await server.left[0].wait()
