@@ -1,7 +1,8 @@
 """Mends a request for Claude so that it keeps every rule of `claude_rules`, on a copy (P1). Pure.
 
 `repair` returns a body that `broken` finds nothing in, returns what is right unchanged, and names everything it did.
-What it cannot keep it tells of: a result without its call becomes a text, an image too large a note.
+What it cannot keep it tells of: a result without its call becomes a text, an image too large a note. A talk that is too
+long without its files stays so: a history is made shorter before (`session.ladder`).
 """
 
 from __future__ import annotations
@@ -221,6 +222,8 @@ class _Mending:
                 images -= block["type"] == "image"
                 blocks[index] = _text(f"[an older {block['type']} is left out here]")
                 self._done(f"left out an older {block['type']}")
+        if size > names.LARGEST_BODY:
+            self._done(f"is still {size} bytes")
 
     def _breakpoints(self, messages: list[dict[str, Any]]) -> None:
         marked = [

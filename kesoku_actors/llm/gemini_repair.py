@@ -1,7 +1,8 @@
 """Mends a request for Gemini so that it keeps every rule of `gemini_rules`, on a copy (P1). Pure.
 
 `repair` returns a body that `broken` finds nothing in, returns what is right unchanged, and names everything it did.
-What it cannot keep it tells of: a response without functions becomes a text, data no model reads a note.
+What it cannot keep it tells of: a response without functions becomes a text, data no model reads a note. A talk that is
+too long without its files stays so: a history is made shorter before (`session.ladder`).
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ class _Mending:
 
     def mend(self) -> None:
         """Do everything, in an order in which nothing is broken again."""
+        self._functions()
         contents = [{"role": content["role"], "parts": list(self._parts(content))} for content in self.body["contents"]]
-        if not self.body.get("tools"):
+        if not rules.declarations_of(self.body):
             contents = [self._told(content) for content in contents]
         contents = self._alternating(self._paired(contents))
         self._sign(contents)
@@ -54,6 +56,21 @@ class _Mending:
 
     def _done(self, what: str) -> None:
         self.repairs.append(what)
+
+    def _functions(self) -> None:
+        kept: dict[str, Mapping[str, Any]] = {}
+        declared = rules.declarations_of(self.body)
+        for one in declared:
+            if names.FUNCTION_NAME.match(one["name"]):
+                kept.setdefault(one["name"], one)
+        if len(kept) == len(declared):
+            return
+        self._done("left out functions that cannot be named so")
+        others = [tool for tool in self.body["tools"] if "functionDeclarations" not in tool]
+        tools = [*others, *([{"functionDeclarations": list(kept.values())}] if kept else [])]
+        self.body = {key: value for key, value in self.body.items() if key != "tools"}
+        if tools:
+            self.body["tools"] = tools
 
     def _parts(self, content: Content) -> Iterator[Part]:
         allowed = rules.allowed_in(content["role"])
@@ -179,3 +196,5 @@ class _Mending:
                     size -= json_size(part)
                     content["parts"][place] = {"text": "[an older file is left out here]"}
                     self._done("left out an older file")
+        if size > names.LARGEST_BODY:
+            self._done(f"is still {size} bytes")

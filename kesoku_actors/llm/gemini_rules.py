@@ -10,7 +10,7 @@
    arguments and a response are objects.
 5. A signature is base64. In the turn still being answered, the first call of a model's content has one, if the model
    wants signatures.
-6. Requests with calls or responses declare functions.
+6. Requests with calls or responses declare functions; what is declared has different names, as rule 4 has them.
 7. Data is of a type the model reads; the whole is 20 MiB at most.
 8. No text holds half a surrogate pair.
 """
@@ -84,6 +84,11 @@ def calls_of(content: Content) -> list[Part]:
 def responses_of(content: Content) -> list[Part]:
     """Return the parts of a content that are responses."""
     return [part for part in content["parts"] if "functionResponse" in part]
+
+
+def declarations_of(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the functions that a request declares."""
+    return [one for tool in body.get("tools") or () for one in tool.get("functionDeclarations") or ()]
 
 
 def what(part: Part) -> list[str]:
@@ -190,8 +195,15 @@ def _signatures(check: _Check) -> Iterator[str]:
 
 
 def _declared(check: _Check) -> Iterator[str]:
-    if not check.body.get("tools") and any(calls_of(one) or responses_of(one) for one in check.contents):
+    if not declarations_of(check.body) and any(calls_of(one) or responses_of(one) for one in check.contents):
         yield "calls or responses, and no functions"
+    seen: set[str] = set()
+    for declared in declarations_of(check.body):
+        if not names.FUNCTION_NAME.match(declared["name"]):
+            yield f"the function name {declared['name']!r}"
+        if declared["name"] in seen:
+            yield f"the function {declared['name']} twice"
+        seen.add(declared["name"])
 
 
 def _data(check: _Check) -> Iterator[str]:

@@ -131,7 +131,13 @@ BODIES = st.fixed_dictionaries(
             max_size=6,
         )
     },
-    optional={"tools": st.just([{"functionDeclarations": [{"name": "date", "description": "Tells the date."}]}])},
+    optional={
+        "tools": st.lists(st.sampled_from(["date", "date", "time", "no name!", ""]), max_size=3).map(
+            lambda functions: [
+                {"functionDeclarations": [{"name": name, "description": "Tells."} for name in functions]}
+            ]
+        )
+    },
 )
 
 
