@@ -160,6 +160,7 @@ async def test_what_googles_sdk_stumbles_over_itself_closes_the_connection_too(m
         raise TypeError("a shape that nobody thought of")
 
     async with test_gemini.talking_to(Answer(parts=(_WELL, Stall()))) as (server, _judge, model):
+        await model.warm()
         monkeypatch.setattr(types.GenerateContentResponse, "_from_response", stumble)
         with pytest.raises(ProviderError, match="an answer that is none"), trio.fail_after(30):
             await model.infer(asking(said(1, "Hi")), ignore)
