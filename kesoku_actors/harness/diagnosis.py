@@ -16,9 +16,9 @@ from attrs import define, evolve, field
 from kesoku_actors.harness.cause import parting
 from kesoku_actors.harness.control import Program, Run, execute
 from kesoku_actors.harness.counterexample import Counterexample, Grade, Rate
-from kesoku_actors.harness.errors import Divergence, HarnessError
+from kesoku_actors.harness.errors import Divergence, Escape, HarnessError
 from kesoku_actors.harness.exploration import Exploration
-from kesoku_actors.harness.failures import failure_of
+from kesoku_actors.harness.failures import failure_of, leaves
 from kesoku_actors.harness.hold import Base, Event, Form, Holding, Tick, form_of
 from kesoku_actors.harness.observe import Seen, see_form
 from kesoku_actors.harness.reduce import Reduced, reduce
@@ -36,6 +36,8 @@ _GRADE_RUNS: Final = 200
 _GRADE_SECONDS: Final = 0.2
 """Of CPU time, for each scheduler that is tried."""
 _NEAR_RUNS: Final = 60
+_NEAR_SECONDS: Final = 1.0
+"""Of CPU time, in which a run that passes is looked for."""
 
 
 class Nondeterminism(HarnessError):
@@ -75,7 +77,7 @@ class Diagnosis:
         return frozenset(holding.fired) if self._is_it(self._run(holding)) else None
 
     def counterexample(self, found: Found, schedules: int) -> Counterexample:
-        """Return all that a report tells. Raises `Nondeterminism`."""
+        """Return all that a report tells. Raises `Nondeterminism`, and `Escape` when only the close look finds one."""
         small = self.reduced(found.schedule)
         form = small.form
         schedule = self._run(Holding(form)).schedule
@@ -85,10 +87,14 @@ class Diagnosis:
             now = f"fails with {confirmed}" if confirmed else "passes"
             raise Nondeterminism(
                 f"the run that failed with {self.failure} {now} in a fresh process: "
-                f"state is left over from one run to the next, as in a global or a cache"
+                f"state is left over from one run to the next, as in a global or a cache, "
+                f"or it is another order of a set of strings, whose hashes are others there"
             )
         failing = see_form(self.program, form, self.plan, _info())
         if not self._is_it(failing.run):
+            for leaf in leaves(failing.run.error or Nondeterminism()):
+                if isinstance(leaf, Escape):
+                    raise leaf
             raise Nondeterminism(f"the run that failed with {self.failure} passes when it is watched line by line")
         near = self._nearest(form, failing)
         grade, rates = self._grade(form)
@@ -136,9 +142,10 @@ class Diagnosis:
     def _near_by_search(self, failing: Seen) -> tuple[int, Form, Seen] | None:
         """Look among the small forms, when none that leaves something out passes."""
         best: tuple[int, Form, Seen] | None = None
+        began = process_time()
         for base in Base:
             walk = HoldBound(1, base)
-            while not walk.is_exhausted and walk.played < _NEAR_RUNS:
+            while not walk.is_exhausted and walk.played < _NEAR_RUNS and process_time() - began < _NEAR_SECONDS:
                 if self._run(walk).error is not None or (form := walk.form) is None:
                     continue
                 seen = see_form(self.program, form, self.plan, _info())
@@ -151,10 +158,12 @@ class Diagnosis:
 
     def _near_by_chance(self, failing: Seen) -> tuple[int, Form, Seen] | None:
         """Look among random runs, when no small form passes."""
+        began = process_time()
         for number in range(_NEAR_RUNS):
-            run = self._run(Random(), number, trace=True)
-            if run.error is None:
-                form = form_of(run.trace, Base.FIFO)
+            if process_time() - began > _NEAR_SECONDS:
+                break
+            if self._run(Random(), number).error is None:
+                form = form_of(self._run(Random(), number, trace=True).trace, Base.FIFO)
                 seen = see_form(self.program, form, self.plan, _info())
                 if seen.run.error is None:
                     return parting(failing.observed, seen.observed), form, seen

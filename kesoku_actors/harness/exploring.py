@@ -12,7 +12,7 @@ from kesoku_actors.harness.control import execute
 from kesoku_actors.harness.control.footprints import footprints
 from kesoku_actors.harness.counterexample import Counterexample
 from kesoku_actors.harness.diagnosis import Diagnosis, Nondeterminism
-from kesoku_actors.harness.errors import Divergence
+from kesoku_actors.harness.errors import Divergence, Escape
 from kesoku_actors.harness.exploration import Exploration
 from kesoku_actors.harness.failures import failure_of
 from kesoku_actors.harness.replay import Replay
@@ -62,6 +62,8 @@ def failed(exploration: Exploration, inputs: Mapping[str, Any], so_far: Searched
         return verdict_of(so_far, Outcome.FAILS, diagnosis.counterexample(found, so_far.schedules))
     except Nondeterminism as error:
         return verdict_of(so_far, Outcome.NONDETERMINISM, reason=str(error))
+    except Escape as error:
+        return verdict_of(so_far, Outcome.INCONCLUSIVE, reason=str(error))
 
 
 def verdict_of(
@@ -70,7 +72,7 @@ def verdict_of(
     """Return the verdict on what was seen; without an outcome it holds, or is not known, as the search ended."""
     unknown = so_far.escaped or so_far.reason
     if so_far.unended and not unknown:
-        unknown = f"{so_far.unended:,} of {so_far.schedules:,} runs did not end within their steps"
+        unknown = f"{so_far.unended:,} of {so_far.schedules:,} runs did not end within their steps: {so_far.cut}"
     if (never := so_far.faults.never_fired) and not unknown:
         unknown = f"the fault `{never[0]}` never happened, so nothing is known of it"
     if not so_far.schedules and not unknown:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dis import opmap
 from pathlib import PurePath
 from traceback import extract_tb
 
 from kesoku_actors.harness.errors import HarnessError, RunEnded
 
 _LONGEST = 80
+_RAISE = opmap["RAISE_VARARGS"]
 
 
 def leaves(error: BaseException) -> Iterator[BaseException]:
@@ -27,10 +29,21 @@ def failure_of(error: BaseException) -> str:
     return " + ".join(sorted({_name(leaf) for leaf in leaves(error)}))
 
 
+def was_raised(error: BaseException) -> bool:
+    """Return whether a line of the program raises it, as with `raise KeyboardInterrupt`; else it came from outside."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is None:
+        return False
+    code = last.tb_frame.f_code
+    return code.co_code[last.tb_lasti] == _RAISE and "trio" not in PurePath(code.co_filename).parts
+
+
 def _name(error: BaseException) -> str:
     kind = type(error).__name__
-    if isinstance(error, HarnessError | RunEnded):
-        return kind
+    if isinstance(error, HarnessError | RunEnded | RecursionError):
+        return kind  # where the stack is full depends on who watches
     said = str(error).partition("\n")[0][:_LONGEST]
     if isinstance(error, AssertionError) and said:
         return f"{kind}: {said}"

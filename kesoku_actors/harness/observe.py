@@ -9,6 +9,7 @@ from attrs import define, field, frozen
 from kesoku_actors.harness.accesses import Accesses, watching_lines
 from kesoku_actors.harness.cause import Observed
 from kesoku_actors.harness.control import Program, Run, execute
+from kesoku_actors.harness.control.calls import watching_calls
 from kesoku_actors.harness.control.footprints import Watch, footprints
 from kesoku_actors.harness.errors import RunEnded
 from kesoku_actors.harness.failures import leaves
@@ -77,7 +78,7 @@ def see(program: Program, strategy: Strategy, plan: Plan, info: RunInfo) -> Seen
     strategy.begin(info)
     with footprints(detail=True) as watch:
         notes = _Notes(watch)
-        with watching_lines(Accesses(notes.note, notes.note_raised)):
+        with watching_calls(), watching_lines(Accesses(notes.note, notes.note_raised)):
             run = execute(
                 program,
                 strategy,

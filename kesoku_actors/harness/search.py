@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from time import process_time
 from typing import Final
 
@@ -16,9 +17,10 @@ from attrs import define, field, frozen
 
 from kesoku_actors.harness.allow import Allow
 from kesoku_actors.harness.control import Limits, Program, Run, execute
+from kesoku_actors.harness.control.calls import watching_calls
 from kesoku_actors.harness.control.footprints import Watch
 from kesoku_actors.harness.errors import HarnessError, StepLimit, Stuck
-from kesoku_actors.harness.failures import failure_of, leaves
+from kesoku_actors.harness.failures import failure_of, leaves, was_raised
 from kesoku_actors.harness.faults import Tally
 from kesoku_actors.harness.hold import Form, Holding
 from kesoku_actors.harness.named import strategy_named
@@ -33,6 +35,8 @@ Runner = Callable[[Strategy], Run]
 """Runs the program once."""
 
 _FIRST_LENGTH: Final = 100
+_HOPELESS: Final = 5
+"""When so many runs came to their step limit and no other one has been made, it is given up."""
 
 
 @frozen(kw_only=True)
@@ -93,6 +97,8 @@ class Searched:
     """Why more is not known."""
     unended: int = 0
     """Runs that came to their step limit."""
+    cut: str = ""
+    """What the first of them did when it was ended."""
     faults: Tally = field(factory=Tally)
     escaped: str = ""
     """How the program reached outside of the simulated world."""
@@ -115,6 +121,7 @@ class Searched:
         self.holds += other.holds
         self.inputs += other.inputs
         self.unended += other.unended
+        self.cut = self.cut or other.cut
         self.faults.asked += other.faults.asked
         self.faults.fired += other.faults.fired
         self.escaped = self.escaped or other.escaped
@@ -162,11 +169,16 @@ def search(
         turn.begin(RunInfo(number=number, rng=rng, length=length))
         decides = deciding(turn)
         so_far.runs += turn is strategy
-        _keep(so_far, run(decides), watch, decides)
+        with watching_calls() if not so_far.schedules else nullcontext():
+            one = run(decides)
+        _keep(so_far, one, watch, decides)
         so_far.seconds, so_far.holds = process_time() - began, max(so_far.holds, holds.played)
         if on_run is not None:
             on_run(so_far)
         if so_far.is_stopped:
+            return so_far
+        if so_far.unended == so_far.schedules >= _HOPELESS:
+            so_far.reason = f"none of {so_far.unended} runs came to its end: {so_far.cut}"
             return so_far
     if plan.certify:
         so_far.certificate = Certificate(bound=plan.certify, schedules=holds.played_within(plan.certify))
@@ -203,8 +215,9 @@ def _keep(so_far: Searched, run: Run, watch: Watch, strategy: Strategy) -> None:
             return
     if all(isinstance(end, StepLimit) for end in ends):
         so_far.unended += 1
+        so_far.cut = so_far.cut or str(ends[0])
         return
-    if any(isinstance(end, KeyboardInterrupt) for end in ends):
+    if any(isinstance(end, KeyboardInterrupt) and not was_raised(end) for end in ends):
         raise run.error
     so_far.found = Found(
         failure=failure_of(run.error), schedule=run.schedule, strategy=described(strategy), error=run.error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import PurePath
 from types import CodeType, FrameType
@@ -12,6 +12,8 @@ from attrs import field, frozen
 
 _NOT_THE_PROGRAM: Final = ("trio", "anyio", "outcome", "attr")
 """Packages whose lines say nothing of where a program waits."""
+_DEEPEST: Final = 20
+"""Of calls within calls, so many are told."""
 _CONTROL: Final = str(PurePath(__file__).parent / "control")
 """Where the simulated network, threads and children are."""
 
@@ -42,24 +44,26 @@ def in_own_file(site: Site) -> Site:
 
 def site_of(coroutine: Any) -> Site | None:
     """Return the innermost line of the program's that a suspended coroutine stands at; none before it began."""
+    return _site([(code, line) for code, line in _frames(coroutine) if not is_foreign(code)])
+
+
+def _site(lines: Sequence[tuple[CodeType, int]]) -> Site | None:
+    """Return the last of these lines, each with the one before as its caller; of a deep call the middle is left out."""
     found = None
-    for code, line in _frames(coroutine):
-        if not is_foreign(code):
-            found = Site(code.co_filename, line, code.co_name, found)
+    kept = lines if len(lines) <= _DEEPEST else [lines[0], *lines[-_DEEPEST:]]
+    for code, line in kept:
+        found = Site(code.co_filename, line, code.co_name, found)
     return found
 
 
 def site_of_frame(frame: FrameType) -> Site:
     """Return the line that a frame runs, with those of the program's own that called it."""
-    through: list[FrameType] = []
-    above: FrameType | None = frame
-    while above is not None and not is_foreign(above.f_code):
-        through.append(above)
+    through: list[tuple[CodeType, int]] = []
+    above = frame.f_back
+    while above is not None and not is_foreign(above.f_code) and len(through) < _DEEPEST:
+        through.insert(0, (above.f_code, above.f_lineno))
         above = above.f_back
-    site: Site | None = None
-    for one in reversed(through[1:]):
-        site = Site(one.f_code.co_filename, one.f_lineno, one.f_code.co_name, site)
-    return Site(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, site)
+    return Site(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, _site(through))
 
 
 def _frames(coroutine: Any) -> Iterator[tuple[CodeType, int]]:

@@ -13,6 +13,7 @@ raises crosses trio's loop: it is kept until the program is unwound.
 from __future__ import annotations
 
 from collections.abc import Callable
+from ctypes import py_object, pythonapi
 from functools import cache
 from typing import Any, Final
 
@@ -191,10 +192,20 @@ class Control(trio.abc.Instrument):
         if self.trace and (touched or fired):
             self.trace[-1] = evolve(self.trace[-1], touched=tuple(touched), fired=tuple(fired))
 
+    def _keep_for_ever(self) -> None:
+        """Never give up the tasks that are left: one that goes on whatever is thrown into it would do so when it is
+        thrown away, and nothing could end it there.
+        """
+        for lane in self.lanes:
+            if not lane.ended:
+                for kept in (lane.task, lane.task.coro):
+                    pythonapi.Py_IncRef(py_object(kept))
+
     def _asks(self, ready: list[Lane]) -> bool:
         """Tell whether the strategy decides this step, too; not when the program is to end, to rest, or goes round."""
         if self._ending is not None:
             if self.steps >= self._last_step:
+                self._keep_for_ever()
                 raise self._ending  # the program goes on whatever is thrown into it
             return False
         suspicion = self.suspicion

@@ -4,9 +4,9 @@ Two kinds. Python tells of sockets, processes and changes of files by audit even
 were imported. Clocks, randomness and (before Python 3.12) threads have no such events: their functions are replaced
 while a run lasts.
 
-What cannot be seen: a function of a clock that was taken out of its module earlier (`from time import time`),
-`datetime.now()`, and what libraries in C do by themselves (SQLite's files). Calls of the standard library's own for
-the time (the time in a log record) are left alone.
+What cannot be seen here: a function of a clock that was taken out of its module earlier (`from time import time`) and
+`datetime.now()`, which `calls` looks for in some runs; and what libraries in C do by themselves (SQLite's files). Calls
+of the standard library's own for the time (the time in a log record) are left alone.
 
 Invariant: outside of a run every function is the real one, and the audit hook, which can never be removed, lets
 everything pass.
@@ -72,6 +72,7 @@ _EVENTS: Final[dict[str, Reach]] = {
             "os.truncate",
             "os.utime",
             "sqlite3.connect",
+            "builtins.input",
         ),
         Reach.FILES,
     ),
@@ -92,6 +93,8 @@ _FUNCTIONS: Final[tuple[tuple[str, str, Reach], ...]] = (
     ("os", "getrandom", Reach.RANDOMNESS),
     ("uuid", "uuid1", Reach.RANDOMNESS),
     ("uuid", "uuid4", Reach.RANDOMNESS),
+    ("os", "_exit", Reach.PROCESSES),
+    ("os", "abort", Reach.PROCESSES),
     ("threading", "Thread.start", Reach.THREADS),
     ("_thread", "start_new_thread", Reach.THREADS),
     ("trio._threads", "start_thread_soon", Reach.THREADS),
@@ -160,6 +163,8 @@ def _told(event: str, arguments: Sequence[Any]) -> str:
             return f"a real process {program!r}"
         case "socket.__new__", _:
             return "a real socket"
+        case "builtins.input", _:
+            return "the real terminal (`input`)"
         case _:
             return f"`{event}{tuple(arguments[:2])!r}`"[:160]
 

@@ -100,7 +100,8 @@ def _failed(found: Counterexample) -> Iterator[str]:
         yield from _wrapped(f"raised in task `{story.raised_by}` at {story.raised_at}", indent="    ", first="  ")
         yield _source(story.raised_source, 5)
     if story.blocked:
-        yield f"  nothing can run any more: {len(story.blocked)} tasks wait for ever"
+        count = len(story.blocked)
+        yield f"  nothing can run any more: {count} task{'s wait' if count > 1 else ' waits'} for ever"
 
 
 def _deciding(story: Story, ink: Ink) -> Iterator[str]:
