@@ -10,7 +10,8 @@ import trio
 from kesoku_actors.harness import NOTHING
 from kesoku_actors.harness.replay import Replay
 from kesoku_actors.harness.schedule import Choice, Schedule
-from scripts.bench import agreement, fidelity, sweep
+from kesoku_actors.harness.zoo import Difficulty
+from scripts.bench import agreement, fidelity, sweep, zoo
 
 from ..draws import examples, seed_of_today
 
@@ -58,6 +59,14 @@ def test_a_program_that_races_comes_out_otherwise(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(agreement, "PARTS", (races,) * 3)
     assert any("plain trio" in told for told in agreement.differences(range(20)))
+
+
+def test_twins_are_run_as_often_as_is_asked_for_and_do_not_alarm() -> None:
+    bugs = [bug.name for bug in zoo.BUGS if bug.difficulty is Difficulty.EASY][:3]
+    made = list(zoo.twins(900, bugs=bugs, seed=seed_of_today()))
+    assert 900 <= sum(one.runs for one in made) < 1_000
+    assert [one.failures for one in made if one.failures] == []
+    assert len({(one.work.bug, one.work.strategy, one.work.seed) for one in made}) == len(made)
 
 
 def test_full_syncs_keep_every_row_at_every_power_cut_and_fewer_do_not() -> None:

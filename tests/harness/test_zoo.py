@@ -67,7 +67,7 @@ HELD = {
     "promised_refill": [Hold("main/steward", 1)],
     "philosophers_31": [],
 }
-"""What to hold so that a hard bug shows; to find them is for `scripts/bench/zoo.py`, and takes longer."""
+"""What to hold so that a hard bug shows; to find them is for `kesoku-actors check --zoo`, and takes longer."""
 
 
 CROWDED = {"registrar_clears_late", "promised_refill", "philosophers_31"}
