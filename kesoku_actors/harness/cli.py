@@ -7,8 +7,10 @@ several programs the gravest counts. What is no use of this command at all is a 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from pathlib import Path
 from time import process_time
 from typing import Any, Final, TextIO
@@ -108,8 +110,8 @@ def _exploration(function: Callable[..., Any], wanted: Wanted) -> Exploration:
 def _one(exploration: Exploration, wanted: Wanted, out: TextIO, err: TextIO) -> Outcome:
     if wanted.step:
         return _step(exploration, wanted, out)
-    line = _Line(exploration.name, err)
-    with overridden(Overrides(replay=wanted.replay)):
+    line = _Line(exploration.name, err)  # what the program prints is printed by each of thousands of runs: not shown
+    with overridden(Overrides(replay=wanted.replay)), open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
         if wanted.jobs > 1 and wanted.replay is None:
             verdict = explored_by_many(exploration, wanted.jobs, on_run=line, resume=wanted.resume)
         else:

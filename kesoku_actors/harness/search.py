@@ -19,6 +19,7 @@ from kesoku_actors.harness.allow import Allow
 from kesoku_actors.harness.control import Limits, Program, Run, execute
 from kesoku_actors.harness.control.calls import watching_calls
 from kesoku_actors.harness.control.footprints import Watch
+from kesoku_actors.harness.control.traps import wants_asyncio
 from kesoku_actors.harness.errors import HarnessError, StepLimit, Stuck
 from kesoku_actors.harness.failures import failure_of, leaves, was_raised
 from kesoku_actors.harness.faults import Tally
@@ -216,6 +217,9 @@ def _keep(so_far: Searched, run: Run, watch: Watch, strategy: Strategy) -> None:
     if all(isinstance(end, StepLimit) for end in ends):
         so_far.unended += 1
         so_far.cut = so_far.cut or str(ends[0])
+        return
+    if escape := next(filter(None, map(wants_asyncio, ends)), ""):
+        so_far.escaped = escape
         return
     if any(isinstance(end, KeyboardInterrupt) and not was_raised(end) for end in ends):
         raise run.error

@@ -17,6 +17,7 @@ from kesoku_actors.harness.control.places import Owner, call_of, owner_of
 from kesoku_actors.harness.control.privates import WakeupSocketpair, run
 from kesoku_actors.harness.control.traps import guard
 from kesoku_actors.harness.errors import Escape
+from kesoku_actors.harness.sites import Site, site_of
 
 
 class Driven(Protocol):
@@ -103,9 +104,20 @@ class NoIO:
         pass
 
 
+def _started_at(task: trio.lowlevel.Task) -> Site | None:
+    """Return the line of the program that a task of a library works for: where the nearest task above stands."""
+    above: trio.lowlevel.Task | None = task
+    while above is not None:
+        if (site := site_of(above.coro)) is not None:
+            return site
+        above = None if above.parent_nursery is None else above.parent_nursery.parent_task
+    return None
+
+
 def _no_descriptors(what: object, done: str) -> Escape:
     call = call_of(sys._getframe(2))
-    where = f" at {call.site}" if call is not None else ""
+    site = call.site if call is not None else _started_at(trio.lowlevel.current_task())
+    where = "" if site is None else f" at {site}"
     return guard().remember(
         Escape(f"the program waits{where} until {what!r} can be {done}; there are no files in here")
     )

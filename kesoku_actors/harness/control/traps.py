@@ -20,13 +20,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from threading import get_ident
+from traceback import walk_tb
 from typing import Any, Final
 
 from attrs import define, field
 
 from kesoku_actors.harness.allow import INSTEAD, Allow, Reach
-from kesoku_actors.harness.control.places import Owner, call_of
+from kesoku_actors.harness.control.places import Owner, call_of, owner_of
 from kesoku_actors.harness.errors import Escape
+from kesoku_actors.harness.sites import Site
 
 _WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
 
@@ -84,6 +86,7 @@ _RANDOM: Final = (
     *("seed", "shuffle", "triangular", "uniform", "vonmisesvariate", "weibullvariate"),
 )
 _TIME: Final = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "sleep")
+_OF_ASYNCIO: Final = ("no running event loop", "no current event loop", "framework like asyncio")
 _FUNCTIONS: Final[tuple[tuple[str, str, Reach], ...]] = (
     *(("time", name, Reach.CLOCK) for name in _TIME),
     *(("random", name, Reach.RANDOMNESS) for name in _RANDOM),
@@ -167,6 +170,20 @@ def _told(event: str, arguments: Sequence[Any]) -> str:
             return "the real terminal (`input`)"
         case _:
             return f"`{event}{tuple(arguments[:2])!r}`"[:160]
+
+
+def wants_asyncio(error: BaseException) -> str:
+    """Return what to say when a program fails as it is one of asyncio's, or uses a library that is; else nothing."""
+    said = str(error)
+    if not isinstance(error, RuntimeError | TypeError) or not any(words in said for words in _OF_ASYNCIO):
+        return ""
+    lines = [
+        Site(frame.f_code.co_filename, line, frame.f_code.co_name)
+        for frame, line in walk_tb(error.__traceback__)
+        if owner_of(frame.f_code.co_filename) is Owner.PROGRAM
+    ]
+    where = f" at {lines[-1]}" if lines else ""
+    return f"asyncio is used{where} ({said.partition('.')[0]}): {INSTEAD[Reach.ASYNCIO]}"
 
 
 @cache
