@@ -18,7 +18,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from threading import get_ident
 from traceback import walk_tb
 from typing import Any, Final
@@ -213,11 +213,17 @@ def _trap(module: str, name: str, reach: Reach) -> tuple[Any, str, Any, Any]:
     return owner, last, original, trapped
 
 
+@lru_cache(maxsize=1)
+def _traps(_modules: int) -> list[tuple[Any, str, Any, Any]]:
+    """Return the traps for what is loaded, as long as no more is."""
+    return [_trap(*function) for function in _FUNCTIONS if _is_there(*function[:2])]
+
+
 @contextmanager
 def trapped(allow: Allow) -> Iterator[Guard]:
     """Trap what this thread reaches for, while the block runs."""
     one = guard()
-    traps = [_trap(*function) for function in _FUNCTIONS if _is_there(*function[:2])]
+    traps = _traps(len(sys.modules))
     saved: list[tuple[Any, str, Callable[..., Any]]] = []
     before = one.allow, one.thread, one.escaped
     for owner, name, _original, trap in traps:
