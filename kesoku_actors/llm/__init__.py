@@ -8,7 +8,8 @@
 * `openai`: a client of any chat completions server. Its pure part: `openai_body` (rows to messages), `openai_rules`
   (P1), `openai_plain` (without tools), `openai_stream` (chunks to a reply)
 * `claude` `gemini`: clients of both services, through their own SDKs (`claude_sdk`, `gemini_sdk`), by key or with a
-  `google_token`. The pure part of each: `_names` (what it allows), `_body`, `_rules` and `_repair` (P1), `_stream`
+  `google_token`. The pure part of each: `_names` (what it allows), `_body`, `_rules` and `_repair` (P1), `_stream`;
+  beside them `claude_pause` (a message that pauses), `gemini_lines` and `gemini_arguments` (what comes in pieces)
 * `talk` `repaired`: a history as the parts that every wire is made of, and what a repair fills in; pure
 * `wire` `written` `kept_talk` `unchanged`: a request as it is sent, made of the one before it; `openai_request`,
   `claude_request` and `gemini_request` are the wires; pure. `stand_in` puts its talk into an SDK's request

@@ -175,7 +175,8 @@ class ClaudeClient:
         response = error.response
         said = response.content if response.is_stream_consumed or response.is_closed else b""
         said = without_key(said, self.key)
-        return from_status(self.source, response.status_code, response.headers, said, now=self.wall())
+        refusal = from_status(self.source, response.status_code, response.headers, said, now=self.wall())
+        return refusal if self.token is None else self.token.doubted(refusal)
 
     def _failure(self, error: Exception) -> ProviderError:
         cause = error.__cause__ if isinstance(error, anthropic.APIConnectionError) else error

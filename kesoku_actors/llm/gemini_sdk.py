@@ -193,7 +193,8 @@ class GeminiClient:
         headers = error.response.headers if isinstance(error.response, httpx2.Response) else {}
         status = error.code if isinstance(error.code, int) else 500
         said = without_key(json.dumps(details).encode(), self.key) if details else b""
-        return from_status(self.source, status, headers, said, now=self.wall())
+        refusal = from_status(self.source, status, headers, said, now=self.wall())
+        return refusal if self.ears.token is None else self.ears.token.doubted(refusal)
 
     def _unreadable(self, response: httpx2.Response) -> ProviderError:
         return from_status(self.source, response.status_code, response.headers, b"", now=self.wall())

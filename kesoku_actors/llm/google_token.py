@@ -2,7 +2,8 @@
 
 Application default credentials are looked for where Google's own tools look. One refresh runs at a time; whoever asks
 meanwhile waits for it, also when the one who began it has left: a refresh cannot be ended, only left behind in its
-thread. A token is renewed a minute before it ends, so that none ends on its way.
+thread. A token is renewed a minute before it ends, so that none ends on its way; one that a service refuses although it
+has served is given up, as it may have been withdrawn.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import trio
 from attrs import define, field
 
 from kesoku_actors.llm.classify import Source, provider_error
-from kesoku_actors.llm.port import ProviderError
+from kesoku_actors.llm.port import ProviderError, Remedy
 
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 _EARLY_S: Final = 60.0
+_NEW_S: Final = 60.0
 _MOST_LEFT: Final = 4
 """Refreshes left behind at once; more wait, so that dead ones do not take every thread."""
 
@@ -46,6 +48,8 @@ class GoogleToken:
     project: str | None = field(default=None, init=False)
     """The project the credentials name, once they are loaded."""
     _credentials: Credentials | None = field(default=None, init=False, repr=False)
+    _since: float = field(default=0.0, init=False)
+    """When the token was asked for, UTC seconds."""
     _asking: trio.Lock = field(factory=trio.Lock, init=False, repr=False)
     _refreshing: threading.Lock = field(factory=threading.Lock, init=False, repr=False)
     _threads: trio.CapacityLimiter = field(factory=lambda: trio.CapacityLimiter(_MOST_LEFT), init=False, repr=False)
@@ -58,6 +62,13 @@ class GoogleToken:
         async with self._asking:
             return await trio.to_thread.run_sync(self._get, source, abandon_on_cancel=True, limiter=self._threads)
 
+    def doubted(self, error: ProviderError) -> ProviderError:
+        """Return what a service's error asks for: another try with another token, if it refused one that is not new."""
+        if error.kind == "auth" and self._credentials is not None and self.wall() - self._since >= _NEW_S:
+            self._credentials.token = None
+            error.remedy = Remedy.RETRY
+        return error
+
     def _get(self, source: Source) -> str:
         from google.auth.exceptions import GoogleAuthError
         from google.auth.transport.requests import Request as Transport
@@ -68,6 +79,7 @@ class GoogleToken:
                     self._credentials, self.project = self._loaded(source)
                 if not self._credentials.token or self._ends_soon(self._credentials):
                     self._credentials.refresh(Transport())  # type: ignore[no-untyped-call]  # it says nothing of types
+                    self._since = self.wall()
                 return str(self._credentials.token)
         except GoogleAuthError as error:
             raise _told(source, error) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,9 @@ def _no_other_account(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def claude(project: str | None) -> AsyncIterator[tuple[LoopbackServer, Any, ClaudeModel]]:
+async def claude(
+    project: str | None, wall: Callable[[], float] = time.time
+) -> AsyncIterator[tuple[LoopbackServer, Any, ClaudeModel]]:
     judge = {
         "path": f"/v1/{PLACE}/anthropic/models/{CLAUDE}:streamRawPredict",
         "header": ("authorization", "Bearer ya29.0"),
@@ -48,14 +50,16 @@ async def claude(project: str | None) -> AsyncIterator[tuple[LoopbackServer, Any
             auth_mode="vertex", project_id=project, location="us-east5", base_url=f"{server.origin}/v1"
         )
         model = ClaudeModel(
-            source=SOURCE, model=CLAUDE, access=access, log=Logger(sink=lambda _: None, wall=time.time), wall=time.time
+            source=SOURCE, model=CLAUDE, access=access, log=Logger(sink=lambda _: None, wall=wall), wall=wall
         )
         yield server, judging, model
         await model.aclose()
 
 
 @asynccontextmanager
-async def gemini(project: str | None) -> AsyncIterator[tuple[LoopbackServer, Any, GeminiModel]]:
+async def gemini(
+    project: str | None, wall: Callable[[], float] = time.time
+) -> AsyncIterator[tuple[LoopbackServer, Any, GeminiModel]]:
     path = rf"/v1beta1/{PLACE}/google/models/([^/:]+):streamGenerateContent\?alt=sse\Z"
     judge = {"path": re.compile(path), "header": ("authorization", "Bearer ya29.0")}
     async with gemini_server.serving_gemini(gemini_server.answering(gemini_server.text("Hello.")), **judge) as served:
@@ -65,8 +69,8 @@ async def gemini(project: str | None) -> AsyncIterator[tuple[LoopbackServer, Any
             source=SOURCE,
             model=gemini_server.MODEL,
             access=access,
-            log=Logger(sink=lambda _: None, wall=time.time),
-            wall=time.time,
+            log=Logger(sink=lambda _: None, wall=wall),
+            wall=wall,
         )
         yield server, judging, model
         await model.aclose()
@@ -157,6 +161,30 @@ async def test_a_token_about_to_end_is_renewed_and_one_that_is_good_is_not(
             desk.lasts_s = 3600
             assert [await token.get(SOURCE) for _ in range(2)] == ["ya29.2", "ya29.2"]
             assert token.project == PROJECT
+
+
+@pytest.mark.parametrize("opened", [claude, gemini])
+async def test_a_token_that_was_withdrawn_gives_way_to_another_and_a_new_one_that_is_refused_is_told(
+    opened: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, later_s = TokenDesk(), [0.0]
+    async with serving_tokens(tmp_path, desk) as (_, path):
+        monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(path))
+        async with opened(PROJECT, lambda: time.time() + later_s[0]) as (_server, judge, model):
+            request = asking(said(1, "Hi"))
+            refusals: list[ProviderError] = []
+            with trio.fail_after(60):
+                assert (await model.infer(request, ignore)).text == "Hello."
+                later_s[0], judge.header = 120.0, ("authorization", "Bearer ya29.1")
+                for attempt in range(3):
+                    try:
+                        assert (await model.infer(request, ignore)).text == "Hello."
+                        judge.header = ("authorization", "Bearer withdrawn")
+                    except ProviderError as error:
+                        refusals.append(error)
+                        assert attempt != 1
+    assert [(each.kind, each.remedy) for each in refusals] == [("auth", Remedy.RETRY), ("auth", Remedy.TELL)]
+    assert desk.given == ["ya29.0", "ya29.1"]
 
 
 async def test_an_account_server_that_cannot_be_reached_is_asked_again_later(
