@@ -12,7 +12,7 @@ from kesoku_actors.llm.scripted import Say
 from kesoku_actors.protocol import Role, Status
 from kesoku_actors.session import Histories, History
 
-from ..llm.test_kept_talk import long_talk, rows_made
+from ..llm.changing_sessions import long_talk, rows_made
 from .house import at_home, texts
 
 

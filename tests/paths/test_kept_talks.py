@@ -11,7 +11,7 @@ from trio.testing import MockClock
 from kesoku_actors.llm.kept_talk import KeptTalks
 from kesoku_actors.llm.scripted import Call, Say
 
-from ..llm.test_kept_talk import WIRES, rows_made
+from ..llm.changing_sessions import WIRES, rows_made
 from .house import at_home
 
 TURNS = 12

@@ -11,8 +11,8 @@ from attrs import evolve
 
 from kesoku_actors.llm.kept_talk import KeptTalks
 
+from ..llm.changing_sessions import followed_by, long_talk
 from ..llm.examples import answered, called, ignore, result, said
-from ..llm.test_kept_talk import followed_by, long_talk
 from . import claude_server, gemini_server, test_claude, test_gemini, test_openai
 from .openai_server import text_answer
 
