@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import random
 import re
@@ -384,6 +385,23 @@ def test_steps_that_come_again_with_other_values_are_a_step_limit_that_names_the
     assert isinstance(error, StepLimit)
     assert "with other values" in str(error)
     assert "`main` at programs.py:" in str(error)
+
+
+async def hears_nothing_at_all() -> None:
+    with trio.move_on_after(5):
+        while True:
+            try:
+                await trio.sleep(1)
+            except BaseException:
+                continue
+
+
+def test_what_goes_on_whatever_is_thrown_into_it_is_a_livelock_and_does_not_go_on_when_it_is_thrown_away() -> None:
+    error = ending(hears_nothing_at_all)
+    assert isinstance(error, Livelock)
+    assert any(f"{HERE}:" in place for place in error.cycle)
+    del error
+    gc.collect()
 
 
 def test_an_unknown_trio_is_refused(monkeypatch: Any) -> None:
