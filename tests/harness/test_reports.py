@@ -19,6 +19,7 @@ from kesoku_actors.harness.report import data_of, mermaid, page, schema, text
 from kesoku_actors.harness.report.ink import COLOURED
 from kesoku_actors.harness.strategies import Random
 from kesoku_actors.harness.strategy import RunInfo
+from kesoku_actors.harness.touches import given_names
 from kesoku_actors.harness.verdict import Verdict
 from kesoku_actors.harness.zoo.table import BUGS as ZOO
 
@@ -80,6 +81,85 @@ def test_the_two_events_are_of_the_tasks_that_race(bug: Any) -> None:
     named = [re.sub(r"#\d+$", "", one.lane.rpartition("/")[2]) for one in found.story.witnesses]
     assert len(named) == 2
     assert set(named) <= set(bug.races)
+
+
+def zoo(name: str) -> Counterexample:
+    [bug] = [bug for bug in ZOO if bug.name == name]
+    found = explore(bug.program(), runs=1500, seconds=10).counterexample
+    assert found is not None
+    return found
+
+
+def test_the_gap_that_another_task_gets_into_is_told_with_its_line() -> None:
+    found = zoo("two_doors")
+    assert found.story.gap is not None
+    assert found.story.gap.source.startswith("await work(2)")
+    assert "In between" in found.story.summary
+    assert f"stands at {found.story.gap.site}" in " ".join(text(found).split())
+
+
+def test_whoever_closed_a_channel_is_named_beside_the_one_who_still_uses_it() -> None:
+    first, late = zoo("last_one_out").story.witnesses
+    assert first.what.startswith("closes channel `to_main, results`")
+    assert late.what.startswith("uses channel `to_main, results`")
+    assert first.lane != late.lane
+
+
+def test_whoever_has_a_lock_is_told_also_when_it_has_ended() -> None:
+    crossed = {one.lane: one for one in zoo("lock_across_send").story.blocked}
+    assert crossed["main/consumer"].until == ("main/producer",)
+    assert crossed["main/consumer"].is_held
+    leak = zoo("permit_leak")
+    [patient] = [one for one in leak.story.blocked if one.lane == "main/patient"]
+    assert patient.ended == patient.until == ("main/impatient",)
+    assert "(`main/impatient` has ended and never let go)" in " ".join(text(leak).split())
+
+
+def test_the_tasks_that_a_cancellation_reaches_are_told_from_those_that_happen_to_be_ready() -> None:
+    victim, canceller = zoo("interrupted_worker").story.witnesses
+    assert (victim.lane, canceller.lane) == ("main/worker", "main/person")
+
+
+def three_in_a_circle() -> Any:
+    async def main() -> None:
+        locks = [trio.Lock() for _ in range(3)]
+
+        async def take(mine: int) -> None:
+            async with locks[mine], locks[(mine + 1) % 3]:
+                await trio.lowlevel.checkpoint()
+
+        async with trio.open_nursery() as nursery:
+            for mine in range(3):
+                nursery.start_soon(take, mine)
+
+    return main
+
+
+def test_a_circle_of_three_is_told_as_one() -> None:
+    found = explore(three_in_a_circle(), runs=400).counterexample
+    assert found is not None
+    assert found.story.summary.startswith("3 tasks wait in a circle, for ever")
+    assert "a circle of 3." in found.story.decides
+    assert {one.until for one in found.story.blocked if one.is_held} == {
+        ("main/take",),
+        ("main/take#2",),
+        ("main/take#3",),
+    }
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_a_report_is_80_columns_wide_but_for_the_token(name: str) -> None:
+    lines = text(counterexample(name)).splitlines()
+    assert [line for line in lines if len(line) > 80 and "--replay" not in line] == []
+
+
+def test_things_that_one_line_makes_are_told_apart_by_their_names() -> None:
+    kinds = ("channel", "lock", "event")
+    line = "    sender, receiver = trio.open_memory_channel[int](1)"
+    assert given_names(line, "channel") == ("sender, receiver",)
+    line = "    jobs, left, right, done = [], trio.Lock(), trio.Lock(), trio.Event()"
+    assert [given_names(line, kind) for kind in kinds] == [("jobs, left, right, done",), ("left", "right"), ("done",)]
+    assert given_names("    return trio.Event()", "event") == ()
 
 
 def problems(value: Any, rule: dict[str, Any], whole: dict[str, Any], where: str = "$") -> list[str]:
