@@ -21,7 +21,7 @@ from kesoku_actors.harness.control.calls import watching_calls
 from kesoku_actors.harness.control.footprints import Watch
 from kesoku_actors.harness.control.traps import wants_asyncio
 from kesoku_actors.harness.errors import HarnessError, StepLimit, Stuck
-from kesoku_actors.harness.failures import failure_of, leaves, was_raised
+from kesoku_actors.harness.failures import failure_of, leaves
 from kesoku_actors.harness.faults import Tally
 from kesoku_actors.harness.hold import Form, Holding
 from kesoku_actors.harness.named import strategy_named
@@ -221,8 +221,6 @@ def _keep(so_far: Searched, run: Run, watch: Watch, strategy: Strategy) -> None:
     if escape := next(filter(None, map(wants_asyncio, ends)), ""):
         so_far.escaped = escape
         return
-    if any(isinstance(end, KeyboardInterrupt) and not was_raised(end) for end in ends):
-        raise run.error
     so_far.found = Found(
         failure=failure_of(run.error), schedule=run.schedule, strategy=described(strategy), error=run.error
     )

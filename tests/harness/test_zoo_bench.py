@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 from io import StringIO
 from pathlib import Path
 from textwrap import dedent
@@ -15,6 +19,8 @@ from kesoku_actors.cli.check import command
 from kesoku_actors.harness.hold import Form, Hold
 from kesoku_actors.harness.zoo import BUGS, First, Score, Shrunk, alone, line, summary
 from kesoku_actors.harness.zoo.bench import Bench, bench
+
+ROOT = Path(__file__).parents[2]
 
 MINE = dedent('''
     """Two strategies of a person's own, and what is none."""
@@ -165,6 +171,21 @@ def test_two_jobs_score_as_one_does() -> None:
 
     assert scores("2") == scores("1")
     assert [row[0] for row in scores("1")] == ["account", "sigma"]  # type: ignore[index]  # tuples, as made above
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_an_interruption_ends_all_of_it_at_once(jobs: str) -> None:
+    program = [sys.executable, "-m", "kesoku_actors", "check", "--zoo", "--bug", "hard", "--jobs", jobs]
+    pipe, path = subprocess.PIPE, {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        program, stdout=pipe, stderr=pipe, text=True, start_new_session=True, env={**os.environ, **path}
+    ) as process:
+        assert process.stdout is not None
+        rows = [process.stdout.readline() for _ in range(3)]
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of it
+        _, said = process.communicate(timeout=60)  # until nobody is left who could write to it
+    assert rows[-1].startswith("registrar_clears_late")
+    assert (process.returncode, "Traceback" in said) == (130, False)
 
 
 def test_a_seed_that_finds_nothing_in_its_time_counts_as_missed() -> None:

@@ -33,7 +33,7 @@ from kesoku_actors.harness.control.standins import VirtualClock, without_the_sys
 from kesoku_actors.harness.control.traps import trapped
 from kesoku_actors.harness.control.watchdog import watched
 from kesoku_actors.harness.errors import Deadlock, HarnessError, StepLimit
-from kesoku_actors.harness.failures import leaves
+from kesoku_actors.harness.failures import leaves, was_raised
 from kesoku_actors.harness.lanes import Lane, short_name
 from kesoku_actors.harness.sites import site_of
 from kesoku_actors.harness.strategy import Learns, Strategy
@@ -290,8 +290,8 @@ def execute(
 ) -> Run:
     """Run a program once under a strategy that has been told to begin, and return what came of it.
 
-    Raises what the strategy raised, and `UnsupportedTrio`. The program's own exceptions are in the result; so are
-    `Stuck` and the first `Escape`, also when the program swallowed them.
+    Raises what the strategy raised, a `KeyboardInterrupt` from outside, and `UnsupportedTrio`. The program's own
+    exceptions are in the result; so are `Stuck` and the first `Escape`, also when the program swallowed them.
     """
     check_trio()
     return _execute(program, strategy, limits or Limits(), may_tick, trace, observe, allow or Allow())
@@ -329,6 +329,8 @@ def _execute(
                 error = found
     if control.refused is not None:
         raise control.refused
+    if error is not None and any(isinstance(end, KeyboardInterrupt) and not was_raised(end) for end in leaves(error)):
+        raise error
     return Run(
         choices=tuple(control.choices),
         steps=control.steps,

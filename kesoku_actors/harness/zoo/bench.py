@@ -7,9 +7,8 @@ for the CPU seconds.
 from __future__ import annotations
 
 import json
-from collections import deque
+import signal
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 from typing import Final, TextIO
@@ -97,10 +96,13 @@ def _each(asked: Bench, name: str, bugs: tuple[Bug, ...]) -> Iterator[Score]:
     if asked.jobs == 1:
         yield from (score_named(asked, name, bug.name) for bug in bugs)
         return
-    with ProcessPoolExecutor(asked.jobs, mp_context=get_context("spawn")) as pool:
-        waiting = deque(pool.submit(score_named, asked, name, bug.name) for bug in bugs)
-        while waiting:
-            yield waiting.popleft().result()
+    with get_context("spawn").Pool(asked.jobs, initializer=_leave_interruptions) as pool:
+        yield from pool.imap(partial(score_named, asked, name), [bug.name for bug in bugs])
+
+
+def _leave_interruptions() -> None:
+    """Leave Ctrl-C to the process that started this one, and ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @define
