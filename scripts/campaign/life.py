@@ -40,8 +40,9 @@ from scripts.campaign.people import Facts, People, channel_of
 from scripts.campaign.points import Kill, Probe
 from scripts.campaign.script import SCRIPT
 
-STOP_S: Final = 4.0
-"""How long a life may take to stop; half of it is for tools that run on."""
+STOP_S: Final = 8.0
+"""How long a life may take to stop; half of it is for tools that run on. A tenth is for giving turns back, which on a
+machine with ten times the work it can do takes half a second."""
 
 
 def live(folder: Path, config: Path, kill: Kill | None) -> None:
