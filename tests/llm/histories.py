@@ -21,8 +21,8 @@ from kesoku_actors.protocol import Message, Outcome, ToolSchema, Type
 from .examples import DATE_TOOL, answered, asking, called, notice, result, said, thought
 
 T = TypeVar("T")
-Native = Callable[[Sequence[Message], str], Mapping[str, Any] | None]
-"""Makes what a provider said natively of the rows it was stored as, and of what its own tools did besides."""
+Native = Callable[[Sequence[Message], str, str], Mapping[str, Any] | None]
+"""Makes what a provider said natively of the rows it was stored as, what its own tools did besides, and its model."""
 
 OTHERS: Final = (("openai", "gpt"), ("elsewhere", "m"))
 BESIDES: Final = ("nothing", "nothing", "nothing", "tools", "half", "odd")
@@ -94,7 +94,9 @@ def talks(draw: st.DrawFn, provider: str, models: Sequence[str], native: Native)
                 rows += made
                 owed += [row for row in made if row.type is Type.TOOL_CALL]
                 if (who := draw(whose)) is not None:
-                    own = native(made, draw(st.sampled_from(BESIDES))) if who[0] == provider else {"content": "foreign"}
+                    own: Mapping[str, Any] | None = {"content": "foreign"}
+                    if who[0] == provider:
+                        own = native(made, draw(st.sampled_from(BESIDES)), who[1])
                     ids = tuple(row.id for row in made)
                     steps.append(StepContent(provider=who[0], model=who[1], native=own, message_ids=ids))
             case "results":

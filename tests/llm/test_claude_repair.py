@@ -19,7 +19,8 @@ from kesoku_actors.llm.wellformed import well_formed
 from kesoku_actors.protocol import Message, Type
 
 from ..draws import examples
-from ..wire.claude_server import MODEL, request_problems, shape_problems, text, thinking, use
+from ..wire.claude_rules import refusals
+from ..wire.claude_server import MODEL, redacted, text, thinking, use
 from .histories import Talk, crowd, drawn_from, talks
 
 LEVELS = st.sampled_from([None, "minimal", "high"])
@@ -28,15 +29,13 @@ CITED = {"type": "char_location", "cited_text": "a", "document_index": 0, "docum
 CITED |= {"start_char_index": 0, "end_char_index": 1, "file_id": "file_1"}
 
 
-def native(rows: Sequence[Message], besides: str) -> Mapping[str, Any] | None:
-    """What Claude would have said to be stored as these rows."""
+def native(rows: Sequence[Message], besides: str, model: str) -> Mapping[str, Any] | None:
+    """What a model of Claude's would have said to be stored as these rows."""
     blocks: list[dict[str, Any]] = []
     for row in rows:
         match row.type:
             case Type.THOUGHT:
-                blocks.append(
-                    thinking(row.content) if len(row.content) % 3 else {"type": "redacted_thinking", "data": "x"}
-                )
+                blocks.append((thinking if len(row.content) % 3 else redacted)(row.content, model=model))
             case Type.TEXT if row.content.strip():
                 blocks.append(text(row.content) | ({"citations": [CITED]} if besides == "odd" else {}))
             case Type.TOOL_CALL:
@@ -57,24 +56,19 @@ def native(rows: Sequence[Message], besides: str) -> Mapping[str, Any] | None:
 TALKS = talks("claude", MODELS, native)
 
 
-def refusals(body: Mapping[str, Any]) -> list[str]:
-    """What the strict server says of a body: its rules were written from the SDK's types, not from ours."""
-    return [*shape_problems(body), *request_problems(body)]
-
-
 @given(TALKS, LEVELS)
 @settings(max_examples=examples(300), suppress_health_check=[HealthCheck.too_slow])
 def test_every_history_becomes_a_request_that_the_strict_server_takes(talk: Talk, level: Any) -> None:
     options = ClaudeOptions(provider="claude", model=talk.model, thinking_level=level)
     made = make_body(talk.request, options, media=talk.media)
     sound = repair(made)
-    assert refusals(sound.body) == []
+    assert refusals(sound.body, talk.model) == []
     assert broken(sound.body) == []
     again = repair(sound.body)
     assert again.body == sound.body
     assert again.repairs == ()
     assert (sound.body == made) == (not sound.repairs)
-    if not refusals(made):
+    if not refusals(made, talk.model):
         assert sound.body == made, "what the server would take is sent unchanged"
 
 
@@ -97,7 +91,7 @@ def test_the_histories_hold_what_a_request_can_break_on() -> None:
 
 def test_a_thousand_calls_of_one_turn_are_answered_in_order() -> None:
     sound = repair(make_body(crowd(1000), ClaudeOptions(provider="claude", model=MODEL)))
-    assert refusals(sound.body) == []
+    assert refusals(sound.body, MODEL) == []
     _, asked, answers = sound.body["messages"]
     assert len(asked["content"]) == 1000
     assert [block["tool_use_id"] for block in answers["content"]] == [block["id"] for block in asked["content"]]
@@ -112,7 +106,7 @@ BLOCKS = st.one_of(
             thinking("Hm"),
             thinking("Hm", ""),
             {"type": "redacted_thinking", "data": ""},
-            {"type": "redacted_thinking", "data": "x"},
+            redacted("Hm"),
             {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}},
             {"type": "image", "source": {"type": "base64", "media_type": "image/tiff", "data": "AA=="}},
             {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "AA=="}},
@@ -155,7 +149,7 @@ def test_any_body_is_mended(body: dict[str, Any]) -> None:
     before = deepcopy(body)
     sound = repair(body)
     assert body == before, "the given body is not changed"
-    assert refusals(sound.body) == []
+    assert refusals(sound.body, MODEL) == []
     assert broken(sound.body) == []
 
 

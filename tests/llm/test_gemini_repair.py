@@ -18,7 +18,7 @@ from kesoku_actors.llm.wellformed import well_formed
 from kesoku_actors.protocol import Message, Type
 
 from ..draws import examples
-from ..wire.gemini_server import MODEL, request_problems, shape_problems, text, thinking, use
+from ..wire.gemini_server import MODEL, refusals, signed, text, thinking, use
 from .histories import Talk, crowd, drawn_from, talks
 
 MODELS = (MODEL, "gemini-2.5-flash", "gemini-3-pro-preview", "gemini-flash-latest")
@@ -26,7 +26,7 @@ CODE = {"executableCode": {"language": "PYTHON", "code": "print(6*7)"}}
 RAN = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "42"}}
 
 
-def native(rows: Sequence[Message], besides: str) -> Mapping[str, Any] | None:
+def native(rows: Sequence[Message], besides: str, _model: str) -> Mapping[str, Any] | None:
     """What Gemini would have said to be stored as these rows."""
     parts: list[dict[str, Any]] = []
     for row in rows:
@@ -34,27 +34,22 @@ def native(rows: Sequence[Message], besides: str) -> Mapping[str, Any] | None:
             case Type.THOUGHT:
                 parts.append(thinking(row.content))
             case Type.TEXT if row.content.strip():
-                parts.append(text(row.content, thoughtSignature="c2ln") if len(row.content) % 2 else text(row.content))
+                parts.append(signed(text(row.content)) if len(row.content) % 2 else text(row.content))
             case Type.TOOL_CALL:
                 name, arguments = NAMES.outward(row.metadata["tool_name"]), row.metadata["tool_arguments"]
-                signature = None if any("functionCall" in part for part in parts) else "c2lnbmVk"
-                parts.append(use(name, signature, row.metadata["tool_call_id"], **arguments))
+                call = use(name, None, row.metadata["tool_call_id"], **arguments)
+                parts.append(call if any("functionCall" in part for part in parts) else signed(call))
     match besides:
         case "tools":
             parts[1:1] = [CODE, RAN, {"inlineData": {"mimeType": "image/png", "data": "AA=="}}]
         case "half":
-            parts[1:1] = [CODE | {"thoughtSignature": "c2ln"}]
+            parts[1:1] = [signed(CODE)]
         case "odd":
-            parts[1:1] = [{"hologram": {}}, text("", thoughtSignature="c2ln"), {"text": "x", "videoMetadata": {}}]
+            parts[1:1] = [{"hologram": {}}, signed(text("")), {"text": "x", "videoMetadata": {}}]
     return well_formed({"role": "model", "parts": parts})
 
 
 TALKS = talks("gemini", MODELS, native)
-
-
-def refusals(body: Mapping[str, Any], model: str) -> list[str]:
-    """What the strict server says of a body: its rules were written from the SDK's types, not from ours."""
-    return [*shape_problems(body), *request_problems(body, model=model)]
 
 
 @given(TALKS)
@@ -99,7 +94,7 @@ PARTS = st.one_of(
             text("Hi"),
             text(""),
             text(" "),
-            text("", thoughtSignature="c2ln"),
+            signed(text("")),
             text("half \ud800"),
             text("x", thoughtSignature="no signature"),
             thinking("Hm"),
@@ -114,9 +109,8 @@ PARTS = st.one_of(
             text("two") | use("date"),
         ]
     ),
-    st.builds(
-        use, st.sampled_from(["date", "no name!"]), st.sampled_from([None, "c2ln"]), st.sampled_from([None, "a"])
-    ),
+    st.builds(use, st.sampled_from(["date", "no name!"]), st.none(), st.sampled_from([None, "a"])),
+    st.sampled_from([signed(use("date")), signed(use("date", None, "a"))]),
     st.builds(
         lambda name, id, response: {"functionResponse": {"name": name, "response": response} | id},
         st.sampled_from(["date", "no name!"]),

@@ -50,7 +50,7 @@ GEMINI = Wire(
     answers=(
         gemini.answering(
             gemini.thinking("Four at once."),
-            gemini.use("run_shell_command", "c2lnMQ==", command=COMMANDS[0]),
+            gemini.signed(gemini.use("run_shell_command", command=COMMANDS[0])),
             *(gemini.use("run_shell_command", command=command) for command in COMMANDS[1:]),
         ),
         gemini.answering(gemini.text("I have read them.")),

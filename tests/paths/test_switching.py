@@ -22,7 +22,7 @@ from kesoku_actors.app.plan import plan_run
 from kesoku_actors.app.settings import load_settings
 from kesoku_actors.clock import real_world
 from kesoku_actors.log import Logger
-from kesoku_actors.protocol import Channel, Inbound, Message, Role, Status
+from kesoku_actors.protocol import Channel, Inbound, Message, Role, Status, Type
 from kesoku_actors.store import Posted
 from tests.wire import claude_server as claude
 from tests.wire import gemini_server as gemini
@@ -56,16 +56,16 @@ enabled = false
 """
 
 GEMINI_CALLS = gemini.answering(
-    gemini.thinking("Both at once."), gemini.use("echo", "c2lnMQ==", text="one"), gemini.use("echo", text="two")
+    gemini.thinking("Both at once."), gemini.signed(gemini.use("echo", text="one")), gemini.use("echo", text="two")
 )
-GEMINI_SAYS = gemini.answering(gemini.thinking("Done."), gemini.text("Gemini has it.", thoughtSignature="c2lnMg=="))
+GEMINI_SAYS = gemini.answering(gemini.thinking("Done."), gemini.signed(gemini.text("Gemini has it.")))
 CLAUDE_CALLS = claude.answering(
-    claude.thinking("I try it too.", "c2lnMw=="),
+    claude.thinking("I try it too."),
     claude.text("I try it."),
     claude.use("echo", "toolu_1", text="three"),
     claude.use("echo", "toolu_2", text="four"),
 )
-CLAUDE_SAYS = claude.answering(claude.thinking("Good.", "c2lnNA=="), claude.text("Claude has it."))
+CLAUDE_SAYS = claude.answering(claude.thinking("Good."), claude.text("Claude has it."))
 OPENAI_SAYS = openai.text_answer("OpenAI ", "has it.")
 
 
@@ -186,13 +186,18 @@ async def test_a_session_goes_round_all_providers_with_tools_and_thoughts(tmp_pa
         assert await talk.said(asked.session_id) == [
             f"{names[name]} has it." for name in ("gemini", "claude", "openai", "gemini", "openai", "claude")
         ]
+        calls = [
+            row for row in (await talk.house.gateway.history(asked.session_id)).messages if row.type is Type.TOOL_CALL
+        ]
+        assert ["thought_signature" in call.metadata for call in calls[:4]] == [True, False, False, False]
         bodies = (talk.gemini.bodies, talk.claude.bodies, talk.openai.bodies)
         assert [len(each) for each in bodies] == [4, 4, 4]
         own = [part for content in talk.gemini.bodies[-1]["contents"] for part in content["parts"]]
-        assert "c2lnMQ==" in [part.get("thoughtSignature") for part in own], "its own signatures come back"
-        for foreign in ("c2lnMQ==", "c2lnMg==", "Both at once."):
+        signatures = [gemini.signed(gemini.use("echo", text="one")), gemini.signed(gemini.text("Gemini has it."))]
+        assert signatures[0] in own, "its own signatures come back"
+        for foreign in (*(part["thoughtSignature"] for part in signatures), "Both at once."):
             assert foreign not in str(talk.claude.bodies), "thoughts go to nobody but who thought them"
-        for foreign in ("c2lnMw==", "c2lnNA==", "I try it too."):
+        for foreign in (claude.thinking("I try it too.")["signature"], "I try it too."):
             assert foreign not in str(talk.gemini.bodies)
         heard = str(talk.claude.bodies[-1])
         assert all(word in heard for word in ("one", "two", "five", "six")), "what the others' tools said is read"

@@ -1,7 +1,8 @@
 """A strict server that speaks Gemini's wire.
 
 Its rules are those of the published API. The shapes are taken from the SDK's own types, which refuse unknown fields;
-what no type can say (roles, pairing, signatures, what a part is) is one pure function, `request_problems`.
+what no type can say (roles, pairing, signatures, what a part is, what a model can do) is written from the reference.
+`refusals` is all of it. It signs what it says so that no signed part can be changed.
 """
 
 from __future__ import annotations
@@ -17,11 +18,15 @@ from attrs import define, field
 from google.genai import types
 
 from .loopback import Answer, LoopbackServer, serving
+from .signatures import sign
 
 KEY: Final = "AIza-test"
 MODEL: Final = "gemini-3-flash"
 _NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}\Z")
 _TOP: Final = frozenset({"contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "safetySettings"})
+_THINKS_NOT: Final = re.compile(r"gemini-(?:1|2\.0)")
+_ANYBODYS: Final = "skip_thought_signature_validator"
+"""Documented for calls of other models."""
 _SIGNED_FROM: Final = re.compile(r"gemini-(?:[3-9]|[1-9]\d|[a-z]+-latest)")
 
 
@@ -57,6 +62,15 @@ def use(name: str, signature: str | None = None, id: str | None = None, **args: 
     """Return a part that is a call."""
     call = {"name": name, "args": args} | ({"id": id} if id else {})
     return {"functionCall": call} | ({"thoughtSignature": signature} if signature else {})
+
+
+def signed(part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part with its signature."""
+    return {**part, "thoughtSignature": _signature_of(part)}
+
+
+def _signature_of(part: Mapping[str, Any]) -> str:
+    return sign({key: value for key, value in part.items() if key in _THINGS})
 
 
 def sse(*chunks: Mapping[str, Any]) -> bytes:
@@ -102,7 +116,7 @@ class GeminiJudge:
         self.bodies.append(data)
         if not found[1].startswith("gemini"):
             return error_answer(404, "NOT_FOUND", f"models/{found[1]} is not found for API version v1")
-        problems = [*shape_problems(data), *request_problems(data, model=found[1]), *self.more_rules(data)]
+        problems = [*refusals(data, found[1]), *self.more_rules(data)]
         return error_answer(400, "INVALID_ARGUMENT", "; ".join(problems)) if problems else None
 
 
@@ -112,6 +126,20 @@ async def serving_gemini(*answers: Answer, **judge: Any) -> AsyncIterator[tuple[
     judging = GeminiJudge(**judge)
     async with serving(judging, *answers) as server:
         yield server, judging
+
+
+def refusals(body: Mapping[str, Any], model: str) -> list[str]:
+    """Return what the service refuses in a request for a model, in its own words where they are known."""
+    wrong = list(shape_problems(body))
+    if wrong:
+        return wrong
+    # A field may be written in either of two ways: here each is in the one that it is told in.
+    told = {**body, "contents": [_told(one) for one in body.get("contents", ())]}
+    return [*request_problems(told, model=model), *_forgeries(told["contents"])]
+
+
+def _told(content: Mapping[str, Any]) -> dict[str, Any]:
+    return types.Content.model_validate(content).model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def shape_problems(body: Mapping[str, Any]) -> Iterator[str]:
@@ -150,6 +178,7 @@ def request_problems(body: Mapping[str, Any], *, model: str) -> Iterator[str]:
     yield from (f"Invalid function name {name!r}" for name in declared if not _NAME.match(name))
     if not declared and any("functionCall" in part for one in contents for part in one["parts"]):
         yield "Function calls without function declarations"
+    yield from _thinking_problems(body.get("generationConfig") or {}, model)
     if len(json.dumps(body)) > 20 << 20:
         yield "Request payload size exceeds the limit: 20971520 bytes."
 
@@ -216,3 +245,25 @@ def _signature_problems(contents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if calls and not calls[0].get("thoughtSignature"):
             name = calls[0]["functionCall"]["name"]
             yield f"Function call is missing a thought_signature in functionCall parts: {name}, position {index}"
+
+
+def _forgeries(contents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Whatever is signed comes back on the part that it came with, and that part as it came."""
+    for index, one in enumerate(contents):
+        for part in one["parts"]:
+            given = part.get("thoughtSignature")
+            if given == _ANYBODYS and "functionCall" in part:
+                continue
+            if given is not None and given != _signature_of(part):
+                yield f"contents[{index}]: Thought signature is not valid"
+
+
+def _thinking_problems(config: Mapping[str, Any], model: str) -> Iterator[str]:
+    thinking = config.get("thinkingConfig") or config.get("thinking_config") or {}
+    by_level, by_budget = thinking.keys() & {"thinkingLevel", "thinking_level"}, "thinkingBudget" in thinking
+    if by_level and not _SIGNED_FROM.match(model):
+        yield "Thinking level is not supported for this model."
+    if by_level and by_budget:
+        yield "You can only set only one of thinking budget and thinking level."
+    if thinking and _THINKS_NOT.match(model):
+        yield "Thinking is not enabled for this model."

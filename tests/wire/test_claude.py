@@ -91,7 +91,7 @@ async def test_an_answer_streams_with_its_thoughts_and_ends_with_its_usage() -> 
 
 
 async def test_thoughts_go_back_unchanged_within_a_loop_of_tools_and_the_second_request_is_found_in_the_cache() -> None:
-    spoken = answering(thinking("Look.", "c2ln"), text("I look."), use("date", "toolu_1", zone="UTC"))
+    spoken = answering(thinking("Look."), text("I look."), use("date", "toolu_1", zone="UTC"))
     async with talking_to(spoken, answering(text("Monday.")), thinking_level="high") as (_server, judge, model):
         first = await infer(model, asking(said(1, "Which day?"), tools=(DATE_TOOL,)))
         call = called(3, call_id="toolu_1", zone="UTC")
@@ -100,7 +100,7 @@ async def test_thoughts_go_back_unchanged_within_a_loop_of_tools_and_the_second_
         second = await infer(model, asking(*rows, steps=(step,), tools=(DATE_TOOL,)))
     assert (first.finish, second.text) == (Finish.CALLS, "Monday.")
     assert judge.bodies[1]["messages"][1]["content"] == [
-        thinking("Look.", "c2ln"),
+        thinking("Look."),
         text("I look."),
         use("date", "toolu_1", zone="UTC"),
     ]

@@ -32,6 +32,7 @@ from .gemini_server import (
     content,
     error_answer,
     serving_gemini,
+    signed,
     sse,
     text,
     thinking,
@@ -92,7 +93,7 @@ async def test_parallel_calls_are_answered_in_one_content_in_order_and_signature
     spoken = answering(
         thinking("Two at once."),
         text("I look."),
-        use("date", "c2lnbmVk", "c1", zone="UTC"),
+        signed(use("date", None, "c1", zone="UTC")),
         use("date", None, "c2", zone="JST"),
     )
     async with talking_to(spoken, answering(text("Monday."))) as (_server, judge, model):
@@ -111,7 +112,7 @@ async def test_parallel_calls_are_answered_in_one_content_in_order_and_signature
         ["functionCall", "thoughtSignature"],
         ["functionCall"],
     ]
-    assert said_then["parts"][2]["thoughtSignature"] == "c2lnbmVk"
+    assert said_then["parts"][2] == signed(use("date", None, "c1", zone="UTC"))
     responses = [part["functionResponse"] for part in answers["parts"]]
     assert [(one["id"], one["response"]) for one in responses] == [("c1", {"result": "Mon"}), ("c2", {"result": "Tue"})]
     assert asked["role"] == "user"
@@ -333,10 +334,10 @@ async def test_an_answer_that_is_not_streamed_is_taken_whole(indent: int | None)
 
 
 async def test_what_the_services_own_tools_did_goes_back_as_it_came() -> None:
-    code = {"executableCode": {"language": "PYTHON", "code": "print(6*7)"}, "thoughtSignature": "c2ln"}
+    code = signed({"executableCode": {"language": "PYTHON", "code": "print(6*7)"}})
     ran = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "42\n"}}
     new = {"aNewThing": {"x": 1}}
-    spoken = answering(code, ran, new, text("I look."), use("date", "c2ln", "c1"))
+    spoken = answering(code, ran, new, text("I look."), signed(use("date", None, "c1")))
     async with talking_to(spoken, answering(text("42."))) as (_server, judge, model):
         first = await infer(model, asking(said(1, "Compute."), tools=(DATE_TOOL,)))
         call = called(3, call_id="c1")
