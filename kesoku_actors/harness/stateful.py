@@ -62,6 +62,7 @@ _NEAR: Final = 4
 """The first of them, at which every other event comes: most pieces are short."""
 _MOST: Final = 2
 """Events of a piece."""
+_STAYING: Final = "the task that ran last goes on until it waits"
 
 
 class Kind(StrEnum):
@@ -152,6 +153,8 @@ class Drawn:
     def _in_order(self, ready: Ready) -> list[Lane]:
         last = self._last
         if self.piece.base is Base.STAY and last is not None and last in ready:
+            if ready[0] is not last and _STAYING not in self.said:
+                self.said.append(_STAYING)
             return [last, *(lane for lane in ready if lane is not last)]
         return list(ready)
 
