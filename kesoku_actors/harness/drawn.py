@@ -21,7 +21,7 @@ from kesoku_actors.harness.diagnosis import Diagnosis, Nondeterminism
 from kesoku_actors.harness.exploration import Exploration
 from kesoku_actors.harness.exploring import failed, verdict_of
 from kesoku_actors.harness.hold import Form
-from kesoku_actors.harness.search import Found, Searched, Watcher, search
+from kesoku_actors.harness.search import Found, Searched, Watcher, search, together
 from kesoku_actors.harness.verdict import Outcome, Verdict
 
 
@@ -84,10 +84,7 @@ class _Drawing:
 
     def _shown(self, so_far: Searched) -> None:
         if self.on_run is not None:
-            seen = Searched(classes=set(self.total.classes))
-            seen.add(self.total)
-            seen.add(so_far)
-            self.on_run(seen)
+            self.on_run(together(self.total, so_far))
 
 
 def drawn_verdict(
@@ -126,6 +123,4 @@ def drawn_verdict(
         return verdict_of(drawing.total, Outcome.NONDETERMINISM, reason=str(error))
     if not drawing.total.reason:
         drawing.keep(now=True)
-    if campaign is not None:
-        drawing.total.add(campaign.before)
-    return verdict_of(drawing.total, None)
+    return verdict_of(drawing.total if campaign is None else together(campaign.before, drawing.total), None)

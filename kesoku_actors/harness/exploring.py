@@ -17,7 +17,7 @@ from kesoku_actors.harness.exploration import Exploration
 from kesoku_actors.harness.failures import failure_of
 from kesoku_actors.harness.replay import Replay
 from kesoku_actors.harness.rerun import play
-from kesoku_actors.harness.search import Found, Searched, Watcher, search
+from kesoku_actors.harness.search import Found, Searched, Watcher, search, together
 from kesoku_actors.harness.strategy import RunInfo
 from kesoku_actors.harness.token import token_of
 from kesoku_actors.harness.verdict import Outcome, Verdict
@@ -48,7 +48,7 @@ def explored(
         so_far = search(program, plan, watch, on_run=seen)
     if campaign is not None:
         campaign.keep(so_far, now=True)
-        so_far.add(campaign.before)
+        so_far = together(campaign.before, so_far)
     if so_far.found is not None:
         return failed(exploration, given, so_far, so_far.found)
     changed = _changed(exploration, given, so_far)

@@ -16,7 +16,7 @@ from kesoku_actors.harness.errors import HarnessError
 from kesoku_actors.harness.exploration import Exploration
 from kesoku_actors.harness.exploring import replayed, verdict_of
 from kesoku_actors.harness.fresh import fresh_python
-from kesoku_actors.harness.search import Searched, Watcher
+from kesoku_actors.harness.search import Searched, Watcher, together
 from kesoku_actors.harness.verdict import Certificate, Outcome, Verdict
 
 
@@ -97,9 +97,7 @@ def _listen(shares: list[_Share], on_run: Watcher | None) -> None:
 
 
 def _sum(shares: list[_Share]) -> Searched:
-    total = Searched()
-    for share in shares:
-        total.add(share.seen)
+    total = together(*(share.seen for share in shares))
     total.seconds = max(share.seen.seconds for share in shares)
     return total
 

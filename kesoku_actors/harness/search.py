@@ -140,6 +140,14 @@ class Searched:
         return self.found is not None or bool(self.escaped)
 
 
+def together(*searches: Searched) -> Searched:
+    """Return what several searches of the same program saw."""
+    total = Searched()
+    for one in searches:
+        total.add(one)
+    return total
+
+
 Watcher = Callable[[Searched], None]
 """Is shown the progress after each run."""
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from attrs import define, evolve, field
 
+from kesoku_actors.harness.campaign import Campaign
 from kesoku_actors.harness.exploration import exploration_of
 from kesoku_actors.harness.front import verdict_on
 from kesoku_actors.harness.origin import Origin, load_origin, programs_in
@@ -25,6 +26,8 @@ _EVERY_S: Final = 0.1
 class _Teller:
     """Tells the progress, now and then."""
 
+    before: Searched
+    """What a campaign had explored when it was stopped."""
     told_s: float = 0.0
     classes: set[int] = field(factory=set)
 
@@ -33,10 +36,17 @@ class _Teller:
             self.tell(so_far)
 
     def tell(self, so_far: Searched) -> None:
-        self.told_s = so_far.seconds
-        fresh = so_far.classes - self.classes
+        self.told_s, before = so_far.seconds, self.before
+        fresh = (so_far.classes | before.classes) - self.classes
         self.classes |= fresh
-        _say({"schedules": so_far.schedules, "steps": so_far.steps, "seconds": so_far.seconds, "classes": list(fresh)})
+        _say(
+            {
+                "schedules": before.schedules + so_far.schedules,
+                "steps": before.steps + so_far.steps,
+                "seconds": before.seconds + so_far.seconds,
+                "classes": list(fresh),
+            }
+        )
 
 
 def _say(line: dict[str, Any]) -> None:
@@ -56,16 +66,21 @@ def main() -> None:
         plan = evolve(plan, seed=plan.seed + share, runs=plan.runs // shares)
     else:
         plan = evolve(plan, shard=(share, shares))
-    teller, resume = _Teller(), request["resume"]
-    last: list[Searched] = []
+    exploration = evolve(exploration, plan=plan)
+    resume = None if request["resume"] is None else Path(request["resume"])
+    last, before = [Searched()], Searched()
+    if resume is not None:
+        campaign = Campaign(resume, exploration)
+        campaign.resumed()
+        before = campaign.before
+    teller = _Teller(before)
 
     def seen(so_far: Searched) -> None:
         last[:] = [so_far]
         teller(so_far)
 
-    verdict = verdict_on(evolve(exploration, plan=plan), on_run=seen, resume=None if resume is None else Path(resume))
-    for so_far in last:
-        teller.tell(so_far)
+    verdict = verdict_on(exploration, on_run=seen, resume=resume)
+    teller.tell(last[-1])
     found = verdict.counterexample
     _say(
         {

@@ -154,6 +154,15 @@ def test_a_campaign_finds_a_failure_behind_the_inputs_it_passed_over(tmp_path: P
     assert (done.exit_code, "an amount was lost" in done.stdout) == (1, True)
 
 
+@pytest.mark.parametrize("test", ["sold_once", "counted"])
+def test_a_campaign_of_two_jobs_counts_what_was_explored_before(test: str, tmp_path: Path) -> None:
+    asked = (f"{SHOPS}:{test}", "--jobs", "2", "--runs", "60", "--json", "--resume", str(tmp_path / "campaign.json"))
+    first, again = (json.loads(check(*asked).stdout) for _ in range(2))
+    assert (first["outcome"], again["outcome"]) == ("holds", "holds")
+    assert first["schedules"] <= again["schedules"] <= first["schedules"] + 10  # what others are made of runs again
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_a_long_token_is_a_file_that_is_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     found = check(f"{SHOPS}:long_order")
