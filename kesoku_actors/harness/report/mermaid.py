@@ -8,6 +8,7 @@ from typing import Final
 
 from kesoku_actors.harness.counterexample import Counterexample, RunView
 from kesoku_actors.harness.report.ink import printable
+from kesoku_actors.harness.report.picture import without_places
 
 _SPECIAL: Final = re.compile(r"[^\w .,:`()\[\]/='+*!?-]")
 
@@ -41,8 +42,8 @@ def _steps(run: RunView, names: dict[str, str]) -> Iterator[str]:
         where = f" ({row.site})" if row.site is not None else ""
         for arrow in run.arrows:
             if arrow.to == row.step and arrow.of in rows:
-                yield f"  {names[rows[arrow.of].lane]}-->>{names[row.lane]}: {_safe(arrow.why)}"
-        yield f"  {names[row.lane]}->>{names[row.lane]}: {row.step}. {_safe(row.what + where)}"
+                yield f"  {names[rows[arrow.of].lane]}-->>{names[row.lane]}: {_safe(without_places(arrow.why))}"
+        yield f"  {names[row.lane]}->>{names[row.lane]}: {row.step}. {_safe(without_places(row.what) + where)}"
 
 
 def _safe(said: str) -> str:

@@ -16,7 +16,8 @@ from attrs import define, field
 from kesoku_actors.harness.cause import source_of
 from kesoku_actors.harness.counterexample import MEANING, ORDERS, Counterexample, Doing, RunView
 from kesoku_actors.harness.report.ink import printable
-from kesoku_actors.harness.report.picture import tree
+from kesoku_actors.harness.report.picture import tree, without_places
+from kesoku_actors.harness.report.waiting import waiting
 
 _COLUMN: Final = 210
 _ROW: Final = 46
@@ -45,7 +46,7 @@ def _page(found: Counterexample) -> Iterator[str]:
         at = f"task <code>{_text(story.raised_by)}</code> at {_text(str(story.raised_at))}"
         yield f'<div class="dim">raised in {at}: <code>{_text(story.raised_source)}</code></div>'
     if story.summary:
-        yield f"<p><b>In short:</b> {_text(story.summary)}</p>"
+        yield f"<p><b>In short:</b> {_text(without_places(story.summary))}</p>"
     yield from _witnesses(found)
     yield from _instructions(found)
     yield "<h2>What happened</h2>"
@@ -72,7 +73,8 @@ def _witnesses(found: Counterexample) -> Iterator[str]:
     yield '<h2>The two events that decide</h2><div class="witnesses">'
     for letter, one in zip("AB", found.story.witnesses, strict=True):
         where = f"{one.site}, step {one.step}" if one.step else f"{one.site}, not in this run"
-        yield f'<div class="witness"><b>{letter}</b> task <code>{_text(one.lane)}</code> {_text(one.what)}'
+        did = _text(without_places(one.what))
+        yield f'<div class="witness"><b>{letter}</b> task <code>{_text(one.lane)}</code> {did}'
         yield f'<div class="dim">{_text(where)}</div><pre>{_text(one.source)}</pre></div>'
     yield "</div>"
     if (gap := found.story.gap) is not None:
@@ -98,8 +100,7 @@ def _blocked(found: Counterexample) -> Iterator[str]:
         return
     yield "<h2>Who is blocked on what</h2><ul>"
     for one in found.story.blocked:
-        until = f" &rarr; {_text(', '.join(one.until))}" if one.until else ""
-        yield f"<li><code>{_text(one.lane)}</code> {_text(one.waits_for or 'waits')}{until}"
+        yield f"<li><code>{_text(one.lane)}</code> {_text(without_places(waiting(one)))}"
         yield f'<div class="dim code">{_text(f"{one.site}: {one.source}")}</div></li>'
     yield "</ul>"
 
@@ -168,7 +169,8 @@ class _Drawing:
         yield f'<text class="small" x="8" y="{y + 4}">{row.step}</text>'
         yield f'<circle class="{kind}" cx="{x}" cy="{y}" r="5.5"><title>{_text(full)}</title></circle>'
         line = "" if row.site is None else f"{row.site.line}: {row.source}"
-        yield f'<text x="{x + 12}" y="{y - 2}">{_text(_begin(row.what))}<title>{_text(full)}</title></text>'
+        did = _text(_begin(without_places(row.what)))
+        yield f'<text x="{x + 12}" y="{y - 2}">{did}<title>{_text(full)}</title></text>'
         yield f'<text class="small" x="{x + 12}" y="{y + 12}">{_text(_begin(line))}</text>'
 
 

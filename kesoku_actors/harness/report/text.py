@@ -7,18 +7,18 @@ added only for a terminal, and says nothing that the words do not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from textwrap import wrap
 from typing import Final
 
 from kesoku_actors.harness.cause import source_of
-from kesoku_actors.harness.counterexample import MEANING, ORDERS, Blocked, Counterexample, Parting, Story, Witness
+from kesoku_actors.harness.counterexample import MEANING, ORDERS, Counterexample, Parting, Story, Witness
 from kesoku_actors.harness.report.ink import PLAIN, WIDTH, Ink, cleaned, printable
 from kesoku_actors.harness.report.picture import LEGEND, Picture, cut, place, places, tree, without_places
+from kesoku_actors.harness.report.waiting import waiting
 from kesoku_actors.harness.sites import Site
 
 _MOST_BLOCKED: Final = 8
-_MOST_PARTNERS: Final = 4
 
 
 def text(found: Counterexample, ink: Ink = PLAIN) -> str:
@@ -142,35 +142,12 @@ def _callers(site: Site | None) -> Iterator[str]:
 
 def _blocked(story: Story) -> Iterator[str]:
     for one in story.blocked[:_MOST_BLOCKED]:
-        said = without_places(f"`{one.lane}` {one.waits_for or 'waits'}{_until(one)}")
+        said = without_places(f"`{one.lane}` {waiting(one)}")
         yield from _wrapped(said, indent="    ", first="  ")
         yield _source(f"{place(one.site)}  {one.source}" if one.site is not None else one.source, 7)
         yield from _callers(one.site)
     if len(story.blocked) > _MOST_BLOCKED:
         yield f"  and {len(story.blocked) - _MOST_BLOCKED} more"
-
-
-def _until(one: Blocked) -> str:
-    if one.waits_for.startswith("waits until its tasks"):
-        return f": {_names(one.until)}"
-    if not one.waits_for:
-        return ""
-    if not one.until:
-        return "; nobody ever does the other half"
-    if one.is_held:
-        late = [lane for lane in one.until if lane in one.ended]
-        ended = f" ({_names(late)} has ended and never let go)" if late else ""
-        return f", which {_names(one.until)} has{ended}"
-    late = [lane for lane in one.until if lane in one.ended]
-    alive = [lane for lane in one.until if lane not in one.ended]
-    if not alive:
-        return f"; only {_names(late)} could let it go on, and has ended"
-    return f"; only {_names(alive)} could let it go on"
-
-
-def _names(lanes: Sequence[str]) -> str:
-    said = ", ".join(f"`{lane}`" for lane in lanes[:_MOST_PARTNERS])
-    return said if len(lanes) <= _MOST_PARTNERS else f"{said} and {len(lanes) - _MOST_PARTNERS} more"
 
 
 def _passing(story: Story, ink: Ink) -> Iterator[str]:
