@@ -114,6 +114,7 @@ CHANGED = {
     "no such module": "import sys, trio; sys.modules['trio._core._instrumentation'] = None",
     "no such global": "import trio._core._run as run; del run.GLOBAL_RUN_CONTEXT",
     "no such method": "import trio; del trio.Semaphore.release",
+    "no such function": "import trio._threads; del trio._threads._send_message_to_trio",
     "no such attribute": "import trio._core._run as run; del run.Deadlines._active",
     "another loop": loop_with("runner.runq.copy()"),
 }

@@ -26,7 +26,7 @@ from kesoku_actors.harness.control.canary import TRIED, broken_promise
 from kesoku_actors.harness.control.current import Events
 from kesoku_actors.harness.control.footprints import missing_method
 from kesoku_actors.harness.control.livelock import Suspicion
-from kesoku_actors.harness.control.privates import GLOBAL_RUN_CONTEXT, unsupported
+from kesoku_actors.harness.control.privates import GLOBAL_RUN_CONTEXT, missing_name, unsupported
 from kesoku_actors.harness.control.run import Limits, Program, Run, Step
 from kesoku_actors.harness.control.runqueue import Hooks, RunQueue, batches_of_one
 from kesoku_actors.harness.control.standins import VirtualClock, without_the_system
@@ -350,7 +350,7 @@ def check_trio() -> None:
     version = tuple(int(part) for part in trio.__version__.split(".")[:2])
     if not TRIED[0] <= version <= TRIED[1]:
         raise unsupported("it may take its batches in another way")
-    if (missing := missing_method()) is not None:
+    if (missing := missing_name() or missing_method()) is not None:
         raise unsupported(f"it has no `{missing}`")
     if (promise := _broken_promise()) is not None:
         raise unsupported(f"it does not do as this harness relies on: {promise}")

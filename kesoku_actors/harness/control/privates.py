@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import trio
 
 from kesoku_actors.harness.control.canary import TRIED
@@ -15,6 +17,7 @@ def unsupported(why: object) -> UnsupportedTrio:
 
 
 try:
+    from trio import _subprocess as processes
     from trio import _threads as threads
     from trio._channel import MemoryChannelState
     from trio._core import _run as run
@@ -27,6 +30,23 @@ try:
 except ImportError as missing:
     raise unsupported(f"its inside is another one ({missing.msg})") from missing
 
+_REPLACED: Final = (
+    (run, "TheIOManager"),
+    (run, "start_thread_soon"),
+    (threads, "start_thread_soon"),
+    (threads, "_send_message_to_trio"),
+    (processes, "open_process"),
+    (trio.lowlevel, "start_thread_soon"),
+    (trio.lowlevel, "open_process"),
+)
+"""By module: what is replaced in a run, some of it only when a program asks for it."""
+
+
+def missing_name() -> str | None:
+    """Return a name that is to be replaced and that the installed trio does not have; none when it has all."""
+    return next((f"{module.__name__}.{name}" for module, name in _REPLACED if name not in vars(module)), None)
+
+
 __all__ = [
     "GLOBAL_RUN_CONTEXT",
     "CancelStatus",
@@ -37,6 +57,8 @@ __all__ = [
     "MemoryChannelState",
     "Runner",
     "WakeupSocketpair",
+    "missing_name",
+    "processes",
     "run",
     "threads",
     "unsupported",

@@ -19,10 +19,10 @@ from typing import Any, assert_never
 
 import trio
 from attrs import define, field, frozen
-from trio import _subprocess
 from trio.testing import MemoryReceiveStream, MemorySendStream, memory_stream_one_way_pair
 
 from kesoku_actors.harness.control.current import Controlled
+from kesoku_actors.harness.control.privates import processes
 from kesoku_actors.harness.control.traps import guard
 from kesoku_actors.harness.errors import Escape
 
@@ -193,7 +193,7 @@ class Processes:
 def simulate_processes(run: Controlled, scripts: Scripts) -> Processes:
     """Start children by script until the run ends."""
     children = Processes(scripts)
-    places: list[tuple[Any, str]] = [(_subprocess, "_open_process"), (_subprocess, "open_process")]
+    places: list[tuple[Any, str]] = [(processes, "_open_process"), (processes, "open_process")]
     places.append((trio.lowlevel, "open_process"))
     for module, name in places:
         saved = vars(module).get(name)
