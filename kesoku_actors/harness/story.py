@@ -16,6 +16,7 @@ from attrs import define, field
 
 from kesoku_actors.harness.blocked import blocked_in, stands_at
 from kesoku_actors.harness.cause import Observed, Use, cone, parting, source_of
+from kesoku_actors.harness.clue import Clue, Deciding
 from kesoku_actors.harness.counterexample import (
     ORDERS,
     Arrow,
@@ -30,7 +31,7 @@ from kesoku_actors.harness.failures import leaves
 from kesoku_actors.harness.hold import Event, Form, Hold
 from kesoku_actors.harness.observe import Seen
 from kesoku_actors.harness.sites import Site, in_own_file
-from kesoku_actors.harness.witnesses import Deciding, Looking
+from kesoku_actors.harness.witnesses import deciding
 
 _MOST_ROWS: Final = 20
 _MOST_LANES: Final = 8
@@ -41,20 +42,19 @@ def told(form: Form, failing: Seen, near: tuple[Form, Seen] | None) -> Story:
     """Return the story of a failing run beside the nearest one that passes."""
     passing = near[1] if near is not None else None
     blocked = tuple(blocked_in(failing, passing))
-    looking = Looking(form, failing, passing, blocked, failing.focus or _waited_at(failing, blocked))
-    deciding = looking.deciding()
-    telling = _Telling(form, failing, passing, deciding, blocked)
+    found = deciding(Clue(form, failing, passing, blocked, failing.focus or _waited_at(failing, blocked)))
+    telling = _Telling(form, failing, passing, found, blocked)
     error = failing.run.error
     raised = failing.raised
     return Story(
         message="" if error is None else _message(error),
-        summary=deciding.summary,
+        summary=found.summary,
         raised_by=raised.lane if raised is not None else "",
         raised_at=raised.site if raised is not None else None,
         raised_source=source_of(raised.site) if raised is not None else "",
-        witnesses=deciding.witnesses,
-        decides=deciding.words,
-        gap=deciding.gap,
+        witnesses=found.witnesses,
+        decides=found.words,
+        gap=found.gap,
         blocked=blocked,
         held_at=tuple(_held_at(failing, event) for event in form.events),
         lanes=telling.lanes(),
