@@ -246,13 +246,14 @@ def test_time_passes_as_far_as_it_is_let() -> None:
     def thing(machine: Once) -> None:
         seen.clear()
         machine.start_soon(sleeps)
+        machine.start_soon(pause, 8)
         for within_s in (0, 4, 0.5):
             machine.settle(within_s)
             assert seen == []
         machine.settle(1)
         assert seen == ["slept"]
 
-    once(thing)
+    run(lambda: Once(thing), examples=150, steps=1)
 
 
 def test_a_rule_may_do_what_the_program_may_not() -> None:

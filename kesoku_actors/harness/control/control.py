@@ -222,7 +222,7 @@ class Control(trio.abc.Instrument):
     def _may_tick(self) -> bool:
         """Tell whether the next deadline is near enough."""
         next_deadline: float = self._deadlines.next_deadline()
-        return next_deadline - self.clock.now <= self.limits.longest_tick_s
+        return next_deadline <= min(self.clock.until, self.clock.now + self.limits.longest_tick_s)
 
     def _keep(self, lane: Lane | None, ready: list[Lane]) -> None:
         site = site_of(lane.task.coro) if lane is not None else None
