@@ -68,6 +68,8 @@ def check(wanted: Wanted, out: TextIO, err: TextIO) -> int:
         wanted = evolve(wanted, replay=whole_token(wanted.replay))
     target, _, only = _split(wanted.target)
     programs = {name: _exploration(one, wanted) for name, one in programs_in(load(target), only or None).items()}
+    if wanted.html is not None and not wanted.html.parent.is_dir():
+        raise HarnessError(f"there is no folder {wanted.html.parent} for the page")
     if len(programs) > 1 and (wanted.replay or wanted.html or wanted.resume):
         raise HarnessError(f"say which program: {', '.join(f'{target}:{name}' for name in programs)}")
     outcomes = [_one(exploration, wanted, out, err) for exploration in programs.values()]
@@ -124,7 +126,10 @@ def _one(exploration: Exploration, wanted: Wanted, out: TextIO, err: TextIO) -> 
 def _tell(exploration: Exploration, verdict: Verdict, wanted: Wanted, out: TextIO) -> None:
     found = verdict.counterexample
     if wanted.html is not None and found is not None:
-        wanted.html.write_text(page(found), encoding="utf-8")
+        try:
+            wanted.html.write_text(page(found), encoding="utf-8")
+        except OSError as error:
+            out.write(f"{wanted.html} cannot be written: {error.strerror}\n")
     if wanted.json:
         out.write(f"{json.dumps(data_of(exploration.name, verdict))}\n")
         return

@@ -25,12 +25,12 @@ from kesoku_actors.llm.claude_request import ClaudeRequest
 from kesoku_actors.llm.claude_stream import ClaudeStream
 from kesoku_actors.llm.dialects import Declaring
 from kesoku_actors.llm.dialects.claude import declare
-from kesoku_actors.llm.kept_talk import write
 from kesoku_actors.llm.media import MediaByRow, unshown
 from kesoku_actors.llm.media_files import MediaFiles
 from kesoku_actors.llm.media_rules import CLAUDE
 from kesoku_actors.llm.port import Emit, Limits, Piece, Reply, Request
 from kesoku_actors.llm.sdk_import import undisturbed
+from kesoku_actors.llm.writing import written_in_time
 from kesoku_actors.llm.written import Written, whole
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import DeltaKind
@@ -102,7 +102,7 @@ class ClaudeModel:
         return evolve(self._declaring(request.tools).received(stream.reply()), unshown=unshown(media))
 
     async def _listen(self, stream: ClaudeStream, request: Request, media: MediaByRow, emit: Emit) -> None:
-        asked = written = self._written(request, media)
+        asked = written = await self._written(request, media)
         client = await self._connected()
         for rest in range(_MOST_PAUSES, -1, -1):
             async with client.stream(asked, sent=request.sent, heard=lambda: emit(_ALIVE)) as events:
@@ -123,11 +123,12 @@ class ClaudeModel:
         if client is not None:
             await client.aclose()
 
-    def _written(self, request: Request, media: MediaByRow) -> Written:
+    async def _written(self, request: Request, media: MediaByRow) -> Written:
         level = None if request.is_plain else self.thinking_level
         options = ClaudeOptions(provider=self.name, model=self.model, thinking_level=level)
         declared = self._declaring(request.tools)
-        written = write(ClaudeRequest(request=request, options=options, declared=declared, media=media))
+        wire = ClaudeRequest(request=request, options=options, declared=declared, media=media)
+        written = await written_in_time(wire)
         self._tell(written, request)
         return written
 

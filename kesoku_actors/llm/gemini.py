@@ -25,12 +25,12 @@ from kesoku_actors.llm.gemini_names import CONTEXT_TOKENS, ThinkingLevel
 from kesoku_actors.llm.gemini_request import GeminiRequest
 from kesoku_actors.llm.gemini_stream import GeminiStream
 from kesoku_actors.llm.google_token import GoogleToken
-from kesoku_actors.llm.kept_talk import write
 from kesoku_actors.llm.media import MediaByRow, unshown
 from kesoku_actors.llm.media_files import MediaFiles
 from kesoku_actors.llm.media_rules import GEMINI
 from kesoku_actors.llm.port import Emit, Limits, Piece, ProviderError, Remedy, Reply, Request
 from kesoku_actors.llm.sdk_import import undisturbed
+from kesoku_actors.llm.writing import written_in_time
 from kesoku_actors.llm.written import Written
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import DeltaKind
@@ -115,7 +115,7 @@ class GeminiModel:
         return evolve(self._declaring(request.tools).received(stream.reply()), unshown=unshown(media))
 
     async def _listen(self, stream: GeminiStream, request: Request, media: MediaByRow, emit: Emit) -> None:
-        written = self._written(request, media)
+        written = await self._written(request, media)
         client = await self._connected()
         async with client.stream(self.model, written, sent=request.sent, heard=lambda: emit(_ALIVE)) as chunks:
             with trio.CancelScope() as end:
@@ -131,10 +131,11 @@ class GeminiModel:
         if client is not None:
             await client.aclose()
 
-    def _written(self, request: Request, media: MediaByRow) -> Written:
+    async def _written(self, request: Request, media: MediaByRow) -> Written:
         options = GeminiOptions(provider=self.name, model=self.model, thinking_level=self.thinking_level)
         declared = self._declaring(request.tools)
-        written = write(GeminiRequest(request=request, options=options, declared=declared, media=media))
+        wire = GeminiRequest(request=request, options=options, declared=declared, media=media)
+        written = await written_in_time(wire)
         if written.repairs:
             self.log.warning("history repaired for a request", session_id=request.session_id, repairs=written.repairs)
         return written

@@ -182,8 +182,6 @@ def _size(item: Item) -> int:
 
 
 def _media(attachment: Attachment, mime_type: str, data: bytes) -> Media:
-    # Its name is a line that a service takes; the text of its bytes is made here, in the thread.
+    # Its name is a line that a service takes.
     filename = "".join(char if char.isprintable() else "_" for char in attachment.filename)[:200]
-    media = Media(filename=filename, mime_type=mime_type, data=data)
-    assert media.base64
-    return media
+    return Media(filename=filename, mime_type=mime_type, data=data)

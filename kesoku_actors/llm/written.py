@@ -58,5 +58,9 @@ def join_items(parts: Iterable[bytes]) -> bytes:
 
 def splice(body: Mapping[str, Any], key: str, value: bytes) -> bytes:
     """Return the JSON of a body whose field `key` is JSON already."""
-    fields = (encode(name) + b":" + (value if name == key else encode(field)) for name, field in body.items())
-    return b"{" + b",".join(fields) + b"}"
+    parts = [
+        part
+        for name, field in body.items()
+        for part in (b",", encode(name), b":", value if name == key else encode(field))
+    ]
+    return b"".join([b"{", *parts[1:], b"}"])  # the value is copied once

@@ -13,6 +13,7 @@ import pytest
 from attrs import frozen
 
 from kesoku_actors.harness.cli import Wanted, check
+from kesoku_actors.harness.errors import HarnessError
 
 HOLDS, FAILS, CHANGES, UNKNOWN = 0, 1, 2, 4
 
@@ -126,3 +127,8 @@ def test_the_clock_that_only_a_failing_run_reads_is_found_in_it(tmp_path: Path) 
     code, said = checked(tmp_path, source)
     assert code == UNKNOWN
     assert "`datetime.now` is reached at program.py:10 in late" in said
+
+
+def test_a_page_that_cannot_be_written_is_said_before_anything_is_explored(tmp_path: Path) -> None:
+    with pytest.raises(HarnessError, match="there is no folder .*nowhere for the page"):
+        checked(tmp_path, program(CASES["prints"]), html=tmp_path / "nowhere" / "page.html")
