@@ -130,5 +130,5 @@ def test_the_clock_that_only_a_failing_run_reads_is_found_in_it(tmp_path: Path) 
 
 
 def test_a_page_that_cannot_be_written_is_said_before_anything_is_explored(tmp_path: Path) -> None:
-    with pytest.raises(HarnessError, match="there is no folder .*nowhere for the page"):
+    with pytest.raises(HarnessError, match=r"there is no folder .*nowhere for the page"):
         checked(tmp_path, program(CASES["prints"]), html=tmp_path / "nowhere" / "page.html")
