@@ -58,7 +58,7 @@ def post(tx: Transaction, command: Post) -> PostReply:
     if before is not None:
         return before
     session = _session_for(tx, inbound)
-    if inbound.role is Role.USER and sum(each.is_person for each in tx.waiting(session)) >= tx.rules.max_waiting:
+    if inbound.role is Role.USER and _is_full(tx, session):
         if inbound.external_id is not None:
             _have_seen(tx, inbound, None)
         else:
@@ -152,6 +152,12 @@ def _posted_before(tx: Transaction, command: Post) -> Posted | Gone | PostRefuse
         message_id = row[0]
     message = None if message_id is None else tx.get(message_id)
     return Posted(message=message, is_new=False) if message else Gone(external_id=inbound.external_id or command.id)
+
+
+def _is_full(tx: Transaction, session: Session) -> bool:
+    """Return whether as many messages of people wait as may (B4). Mostly there are not so many of any kind."""
+    waiting, most = tx.waiting(session), tx.rules.max_waiting
+    return len(waiting) >= most and sum(each.is_person for each in waiting) >= most
 
 
 def _session_for(tx: Transaction, inbound: Inbound) -> Session:
