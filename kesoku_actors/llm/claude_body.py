@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from attrs import define, field, frozen
 
-from kesoku_actors.llm.claude_names import TOOL_USE_ID, ThinkingLevel, abilities_of, thinking_fields
+from kesoku_actors.llm.claude_names import TOOL_USE_ID, ThinkingLevel, abilities_of, level_within, thinking_fields
 from kesoku_actors.llm.claude_rules import needs_leading_thought
 from kesoku_actors.llm.dialects import Declared
 from kesoku_actors.llm.dialects.claude import declare
@@ -39,8 +39,6 @@ class ClaudeOptions:
     provider: str
     model: str
     thinking_level: ThinkingLevel | None = None
-    max_output_tokens: int | None = None
-    """None: what the model can write."""
 
 
 def make_body(
@@ -74,7 +72,7 @@ def make_frame(
         body["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHED}]
     if declared.tools:
         body["tools"] = list(declared.tools)
-    body |= _thinking(options, limit)
+    body |= _thinking(request, options, limit)
     if needs_leading_thought({**body, "messages": messages}):  # another model, or this one without thinking, began it
         del body["thinking"]
     return body
@@ -82,7 +80,7 @@ def make_frame(
 
 def output_limit(request: Request, options: ClaudeOptions) -> int:
     """Return how many tokens may be written."""
-    return request.max_output_tokens or options.max_output_tokens or abilities_of(options.model).max_output_tokens
+    return request.max_output_tokens or abilities_of(options.model).max_output_tokens
 
 
 def id_rule(provider: str) -> IdRule:
@@ -115,9 +113,10 @@ def marked(messages: Sequence[Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
     return found
 
 
-def _thinking(options: ClaudeOptions, limit: int) -> dict[str, Any]:
-    """Return the fields that ask for thinking, within the limit of what is written."""
-    fields = thinking_fields(options.thinking_level, options.model)
+def _thinking(request: Request, options: ClaudeOptions, limit: int) -> dict[str, Any]:
+    """Return the fields that ask for thinking, within the limit of what is written; a short answer wants less."""
+    level = options.thinking_level if request.max_output_tokens is None else level_within(options.thinking_level, limit)
+    fields = thinking_fields(level, options.model)
     budget = fields.get("thinking", {}).get("budget_tokens")
     if budget is not None and budget >= limit:  # a budget is part of the limit, and has to leave room for an answer
         return {}

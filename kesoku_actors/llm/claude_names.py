@@ -29,6 +29,7 @@ DOCUMENT_TYPE: Final = "application/pdf"
 
 CONTEXT_TOKENS: Final = 200_000
 
+_LEVELS: Final[tuple[ThinkingLevel, ...]] = ("minimal", "low", "medium", "high")
 _BUDGETS: Final[Mapping[str, int]] = {"minimal": LEAST_BUDGET, "low": 4096, "medium": 10_000, "high": 20_000}
 _EFFORTS: Final[Mapping[str, str]] = {"minimal": "low", "low": "low", "medium": "medium", "high": "high"}
 _VERSION: Final = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?=\D|$)")
@@ -61,6 +62,14 @@ def version_of(model: str) -> tuple[int, int] | None:
     """Return the version in a model's name: `claude-3-5-sonnet@20241022` is (3, 5), `claude-sonnet-4-0` is (4, 0)."""
     found = _VERSION.search(model)
     return None if found is None else (int(found[1]), int(found[2] or 0))
+
+
+def level_within(level: ThinkingLevel | None, limit: int) -> ThinkingLevel | None:
+    """Return how much may be thought so that half of what may be written is left for the answer; none: nothing."""
+    if level is None:
+        return None
+    fits = [one for one in _LEVELS[: _LEVELS.index(level) + 1] if _BUDGETS[one] <= limit // 2]
+    return fits[-1] if fits else None
 
 
 def thinking_fields(level: ThinkingLevel | None, model: str) -> dict[str, Any]:

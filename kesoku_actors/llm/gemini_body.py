@@ -16,7 +16,14 @@ from attrs import define, field, frozen
 
 from kesoku_actors.llm.dialects import Declared
 from kesoku_actors.llm.dialects.gemini import declare
-from kesoku_actors.llm.gemini_names import NO_SIGNATURE, ThinkingLevel, thinking_config, wants_signatures
+from kesoku_actors.llm.gemini_names import (
+    BUDGETS,
+    NO_SIGNATURE,
+    ThinkingLevel,
+    level_within,
+    thinking_config,
+    wants_signatures,
+)
 from kesoku_actors.llm.gemini_rules import unsigned
 from kesoku_actors.llm.media import MediaByRow, gemini_part
 from kesoku_actors.llm.port import Request
@@ -62,15 +69,23 @@ def make_frame(request: Request, options: GeminiOptions, declared: Declared) -> 
         body["systemInstruction"] = {"parts": [{"text": request.system}]}
     if declared.tools:
         body["tools"] = list(declared.tools)
-    config: dict[str, Any] = {}
-    if request.max_output_tokens is not None:
-        config["maxOutputTokens"] = request.max_output_tokens
-    thinking = None if request.is_plain else thinking_config(options.thinking_level, options.model)
-    if thinking is not None:
-        config["thinkingConfig"] = thinking
-    if config:
+    if config := _config(request, options):
         body["generationConfig"] = config
     return body
+
+
+def _config(request: Request, options: GeminiOptions) -> dict[str, Any]:
+    """Return how it is to be answered: thoughts have room of their own beside an answer that is to be short."""
+    level, answer = options.thinking_level, request.max_output_tokens
+    if answer is not None:
+        level = level_within(level, answer)
+    config: dict[str, Any] = {}
+    thinking = None if request.is_plain else thinking_config(level, options.model)
+    if answer is not None:
+        config["maxOutputTokens"] = answer if thinking is None else answer + BUDGETS[level]
+    if thinking is not None:
+        config["thinkingConfig"] = thinking
+    return config
 
 
 def make_talk(

@@ -23,7 +23,9 @@ CONTEXT_TOKENS: Final = 1_048_576
 _VERSION: Final = re.compile(r"gemini-(\d{1,2})(?:\.(\d{1,2}))?(?=\D|$)")
 _THINKS: Final = (2, 5)
 _BY_LEVEL: Final = (3, 0)
-_BUDGETS: Final[dict[str, int]] = {"minimal": 512, "low": 2048, "medium": 8192, "high": 24_576}
+_LEVELS: Final[tuple[ThinkingLevel, ...]] = ("minimal", "low", "medium", "high")
+BUDGETS: Final[dict[str, int]] = {"minimal": 512, "low": 2048, "medium": 8192, "high": 24_576}
+"""Tokens; for the models that take a level, about as many."""
 _COARSE: Final[dict[str, str]] = {"minimal": "low", "low": "low", "medium": "high", "high": "high"}
 
 
@@ -44,6 +46,12 @@ def wants_signatures(model: str) -> bool:
     return version is None or version >= _BY_LEVEL
 
 
+def level_within(level: ThinkingLevel, answer: int) -> ThinkingLevel:
+    """Return how much is worth thinking about an answer of so many tokens: no more than it is long, or the least."""
+    fits = [one for one in _LEVELS[: _LEVELS.index(level) + 1] if BUDGETS[one] <= answer]
+    return fits[-1] if fits else _LEVELS[0]
+
+
 def thinking_config(level: ThinkingLevel, model: str) -> dict[str, Any] | None:
     """Return the `thinkingConfig` that asks a model to think so much; none for one that cannot.
 
@@ -57,6 +65,6 @@ def thinking_config(level: ThinkingLevel, model: str) -> dict[str, Any] | None:
     if "image" in model:
         return {"includeThoughts": True} if version is None or version >= _BY_LEVEL else None
     if version is not None and version < _BY_LEVEL:
-        return {"includeThoughts": True, "thinkingBudget": _BUDGETS[level]}
+        return {"includeThoughts": True, "thinkingBudget": BUDGETS[level]}
     known = level if "flash" in model else _COARSE[level]
     return {"includeThoughts": True, "thinkingLevel": known.upper()}

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 import trio
-from attrs import define, frozen
+from attrs import define, evolve, frozen
 
 from kesoku_actors.clock import World
 from kesoku_actors.gateway import Gateway
@@ -223,7 +223,7 @@ class _Writer:
     async def _ask(self, log: str) -> str:
         provider, text = self.brain.provider, question(log, self.sizes.words)
         request = Request(
-            inference_id=f"summary.{self.world.ids()}",
+            inference_id="",
             session_id=self.like.session_id,
             system=SYSTEM,
             history=(asking(self.like, text),),
@@ -232,8 +232,9 @@ class _Writer:
         )
         ours = tokens_in(SYSTEM) + tokens_in(text)
         for tries in range(1, MOST_TRIES + 1):
+            asked = evolve(request, inference_id=f"summary.{self.world.ids()}")  # each try is paid for
             try:
-                reply = await infer_once(provider, self.brain.gate, request, _unheard, self.patience)
+                reply = await infer_once(provider, self.brain.gate, asked, _unheard, self.patience)
             except ProviderError as error:
                 if error.remedy is Remedy.COMPACT:
                     self.brain.reach.refused(ours, error)
