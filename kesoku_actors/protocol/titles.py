@@ -24,8 +24,15 @@ _MENTION: Final = re.compile(r"<(?:@[!&]?\d+|#\d+|a?:\w+:\d+|users/[^>\s]{1,64})
 _LINE_MARKS: Final = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+|>[ \t]?|[-*+][ \t]+|\d+[.)][ \t]+)", re.MULTILINE)
 _MARKS: Final = re.compile(r"\*\*|__|~~|`+|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")
 _FILE: Final = re.compile(r"\[file: [^\]\n]*\]")
-_MARKUP: Final = ((_FENCE, "`~", " "), (_LINK, "[", r"\1"), (_FILE, "[", " "), (_MENTION, "<", " "))
-"""What stands for something else, one of the signs without which there is none of it, and what is read instead."""
+_MARKUP: Final = (
+    (_FENCE, "`~", " "),
+    (_LINK, "[", r"\1"),
+    (_FILE, "[", " "),
+    (_MENTION, "<", " "),
+    (_LINE_MARKS, "#>-*+.)", ""),
+    (_MARKS, "*_~`", ""),
+)
+"""What stands for something else, the signs without which there is none of it, and what is read instead; in order."""
 _QUOTES: Final = "\"'`“”„«»‘’「」*_#"
 _LABEL: Final = re.compile(r"^\s*(?:title|titel|subject)\s*:\s*", re.IGNORECASE)
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -38,7 +45,7 @@ def first_words(text: str) -> str:
     for pattern, signs, instead in _MARKUP:
         if any(sign in text for sign in signs):
             text = pattern.sub(instead, text)
-    return _short(_seen(_MARKS.sub("", _LINE_MARKS.sub("", text))))
+    return _short(_seen(text))
 
 
 def tidied(text: str) -> str:
