@@ -24,14 +24,14 @@ from kesoku_actors.app.weights import fetch_if_needed
 from kesoku_actors.app.workspaces import prepare_sessions_dir
 from kesoku_actors.clock import World, real_world
 from kesoku_actors.errors import ConfigError, KesokuError
-from kesoku_actors.llm.port import Provider
+from kesoku_actors.llm.port import Provider, ProviderError
 from kesoku_actors.llm.registry import Choice, ProviderRegistry
 from kesoku_actors.log import ERROR, WARNING, Entry, Logger, Sink, mask_secrets, stream_sink, write_if_open
 from kesoku_actors.store import StoreFault
 from kesoku_actors.tools.modules import OwnTools
 from kesoku_actors.tools.shell import hide_environment
 
-_TOLD: Final = (StoreFault, ActorError)
+_TOLD: Final = (StoreFault, ActorError, ProviderError)
 _NARROWEST: Final = 20
 
 

@@ -40,6 +40,7 @@ REMEDY: Final[Mapping[str, Remedy]] = {
     "address": Remedy.TELL,
     "filtered": Remedy.TELL,
     "project": Remedy.TELL,
+    "package": Remedy.TELL,
 }
 
 KIND_OF_STATUS: Final[Mapping[int, str]] = {
@@ -148,6 +149,7 @@ _ADVICE: Final[Mapping[str, str]] = {
     "address": "the server does not speak this protocol there; change {address}",
     "connect": "the server cannot be reached; {address} says where it is",
     "tools": "the model cannot use tools",
+    "package": "its SDK cannot be imported; install kesoku-actors again, or ask another provider (--llm)",
     "project": "no project of Google Cloud is named; set [{provider}] project_id, or use credentials that name one",
     "quota": "the account behind the key has no credit left; the key is looked for in {key}",
     "context": "the conversation is longer than the model can read",

@@ -146,7 +146,7 @@ class ClaudeModel:
             return self._client
 
     def _open(self) -> ClaudeClient:
-        with undisturbed():
+        with undisturbed(self.source):
             from kesoku_actors.llm.claude_sdk import open_client
 
             return open_client(self.access, self.source, self.wall, model=self.model)

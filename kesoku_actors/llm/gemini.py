@@ -94,7 +94,7 @@ class GeminiModel:
         Without a project the client cannot be opened before Google's credentials are asked; an inference does that.
         """
         if self._token is not None and self.access.project_id is None:
-            await trio.to_thread.run_sync(_warm, abandon_on_cancel=True)
+            await trio.to_thread.run_sync(_warm, self.source, abandon_on_cancel=True)
         else:
             await self._connected()
 
@@ -154,14 +154,14 @@ class GeminiModel:
             return self._client
 
     def _open(self, access: GeminiAccess) -> GeminiClient:
-        _warm()
+        _warm(self.source)
         from kesoku_actors.llm.gemini_sdk import open_client
 
         return open_client(access, self.source, self.wall, self._token)
 
 
-def _warm() -> None:
-    with undisturbed():
+def _warm(source: Source) -> None:
+    with undisturbed(source):
         from kesoku_actors.llm.gemini_sdk import warm
 
         warm()
