@@ -18,7 +18,7 @@ from kesoku_actors.errors import ConfigError, NotFound
 from kesoku_actors.llm.gate import ProviderGate, infer_once, provider_actor
 from kesoku_actors.llm.local import MOST_STARTS, LocalModel, local_actor
 from kesoku_actors.llm.local_options import LocalOptions, check, why_not
-from kesoku_actors.llm.port import Finish, Piece, ProviderError, Remedy, Reply
+from kesoku_actors.llm.port import Finish, Limits, Piece, ProviderError, Remedy, Reply
 from kesoku_actors.log import Entry, Logger
 
 from .examples import asking, ignore, said
@@ -190,7 +190,7 @@ async def test_its_gate_lets_one_inference_run_at_a_time(smollm2):
         for _ in range(3):
             nursery.start_soon(one)
     assert len(replies) == 3
-    assert model.limits.concurrency == 1
+    assert model.limits == Limits(first_byte_s=600.0, idle_s=600.0, concurrency=1), "nobody else waits for this machine"
 
 
 async def test_tools_are_offered_only_when_asked_for():

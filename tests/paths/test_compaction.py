@@ -383,6 +383,7 @@ async def test_a_passing_failure_of_the_model_is_tried_again(tmp_path: Path, aut
         began = trio.current_time()
         assert isinstance(await home.house.compactions.begin(row.session_id, is_asked=True).wait(), Compacted)
         assert trio.current_time() - began >= 6
+        assert len({request.inference_id for request in asked(home, Purpose.SUMMARY)}) == 3, "each is paid for"
 
 
 @pytest.mark.parametrize(

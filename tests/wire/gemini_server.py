@@ -134,12 +134,13 @@ def refusals(body: Mapping[str, Any], model: str) -> list[str]:
     if wrong:
         return wrong
     # A field may be written in either of two ways: here each is in the one that it is told in.
-    told = {**body, "contents": [_told(one) for one in body.get("contents", ())]}
+    told = {**body, "contents": [_told(types.Content, one) for one in body.get("contents", ())]}
+    told["generationConfig"] = _told(types.GenerationConfig, body.get("generationConfig") or {})
     return [*request_problems(told, model=model), *_forgeries(told["contents"])]
 
 
-def _told(content: Mapping[str, Any]) -> dict[str, Any]:
-    return types.Content.model_validate(content).model_dump(mode="json", by_alias=True, exclude_none=True)
+def _told(shape: type[pydantic.BaseModel], value: Mapping[str, Any]) -> dict[str, Any]:
+    return shape.model_validate(value).model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def shape_problems(body: Mapping[str, Any]) -> Iterator[str]:
@@ -178,7 +179,7 @@ def request_problems(body: Mapping[str, Any], *, model: str) -> Iterator[str]:
     yield from (f"Invalid function name {name!r}" for name in declared if not _NAME.match(name))
     if not declared and any("functionCall" in part for one in contents for part in one["parts"]):
         yield "Function calls without function declarations"
-    yield from _thinking_problems(body.get("generationConfig") or {}, model)
+    yield from _thinking_problems(body.get("generationConfig", {}), model)
     if len(json.dumps(body)) > 20 << 20:
         yield "Request payload size exceeds the limit: 20971520 bytes."
 
@@ -259,8 +260,8 @@ def _forgeries(contents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _thinking_problems(config: Mapping[str, Any], model: str) -> Iterator[str]:
-    thinking = config.get("thinkingConfig") or config.get("thinking_config") or {}
-    by_level, by_budget = thinking.keys() & {"thinkingLevel", "thinking_level"}, "thinkingBudget" in thinking
+    thinking = config.get("thinkingConfig", {})
+    by_level, by_budget = "thinkingLevel" in thinking, "thinkingBudget" in thinking
     if by_level and not _SIGNED_FROM.match(model):
         yield "Thinking level is not supported for this model."
     if by_level and by_budget:
