@@ -64,6 +64,24 @@ class Talk:
         """The steps that this model itself made, with what it said."""
         return [step for step in self.request.steps if step.model == self.model and step.native is not None]
 
+    @property
+    def oddities(self) -> set[str]:
+        """What happened to it that no provider takes as it is."""
+        rows = self.request.history
+        calls = [row for row in rows if row.type is Type.TOOL_CALL]
+        results = [row.parent_id for row in rows if row.type is Type.TOOL_RESULT]
+        given = [call.metadata["tool_call_id"] for call in calls if call.metadata["tool_call_id"]]
+        tests = {
+            "orphan": not {call.id for call in calls}.issuperset(results),
+            "no result": any(call.id not in results for call in calls),
+            "same ids": len(given) != len(set(given)),
+            "beginning lost": bool(rows) and not rows[0].is_person,
+            "blank": any(row.type is Type.TEXT and not row.content.strip() for row in rows),
+            "files": any(self.media.values()),
+            "huge": any(item is HUGE for items in self.media.values() for item in items),
+        }
+        return {name for name, is_so in tests.items() if is_so}
+
 
 @st.composite
 def talks(draw: st.DrawFn, provider: str, models: Sequence[str], native: Native) -> Talk:
@@ -124,7 +142,7 @@ def _media(draw: st.DrawFn, rows: Sequence[Message]) -> dict[str, list[Item]]:
         return {}
     chosen = draw(st.lists(st.sampled_from(can), max_size=3))
     files = {id: draw(st.lists(st.sampled_from(FILES), max_size=2)) for id in chosen}
-    if chosen and draw(st.integers(0, 40)) == 37:
+    if chosen and draw(st.sampled_from([False, False, False, False, True])):
         files[chosen[0]].append(HUGE)
     return files
 

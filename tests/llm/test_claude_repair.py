@@ -80,6 +80,7 @@ def test_the_histories_hold_what_a_request_can_break_on() -> None:
         kinds = {block["type"] for block in blocks}
         seen.update(kinds)
         seen["native"] += bool(talk.native_steps)
+        seen.update(talk.oddities)
         seen["thoughts"] += bool(kinds & {"thinking", "redacted_thinking"})
         seen["repaired"] += bool(repair(body).repairs)
         seen["parallel"] += any(
@@ -87,6 +88,8 @@ def test_the_histories_hold_what_a_request_can_break_on() -> None:
         )
     assert {what: seen[what] for what in ("native", "thoughts", "tool_use", "repaired") if seen[what] < 25} == {}
     assert {what: seen[what] for what in ("parallel", "server_tool_use", "image") if seen[what] < 8} == {}
+    odd = {"orphan": 25, "no result": 25, "same ids": 8, "beginning lost": 25, "blank": 25, "files": 8, "huge": 1}
+    assert {what: seen[what] for what, least in odd.items() if seen[what] < least} == {}
 
 
 def test_a_thousand_calls_of_one_turn_are_answered_in_order() -> None:

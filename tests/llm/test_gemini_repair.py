@@ -74,11 +74,14 @@ def test_the_histories_hold_what_a_request_can_break_on() -> None:
         body = make_body(talk.request, GeminiOptions(provider="gemini", model=talk.model), media=talk.media)
         seen.update({key for one in body["contents"] for part in one["parts"] for key in part})
         seen["native"] += bool(talk.native_steps)
+        seen.update(talk.oddities)
         seen["repaired"] += bool(repair(body, model=talk.model).repairs)
         seen["parallel"] += any(sum("functionCall" in part for part in one["parts"]) > 1 for one in body["contents"])
     wanted = ("native", "thought", "thoughtSignature", "functionCall", "repaired")
     assert {what: seen[what] for what in wanted if seen[what] < 25} == {}
     assert {what: seen[what] for what in ("parallel", "executableCode", "inlineData") if seen[what] < 8} == {}
+    odd = {"orphan": 25, "no result": 25, "same ids": 8, "beginning lost": 25, "blank": 25, "files": 8, "huge": 1}
+    assert {what: seen[what] for what, least in odd.items() if seen[what] < least} == {}
 
 
 def test_a_thousand_calls_of_one_turn_are_answered_in_order() -> None:
