@@ -2,7 +2,7 @@
 
 A map, lowest row first; a module imports only from lower rows or its own package:
 
-* `errors`, `log`, `clock`: the error tree, the logger as a value, time and ids as values
+* `errors`, `log`, `clock`, `invocation`: the error tree, the logger as a value, time and ids as values, our name
 * `protocol`: messages, sessions, events
 * `actors`: the actor kernel: mailbox, ref, supervisor
 * `store`, `llm`, `tools`, `prompt`: what a turn needs

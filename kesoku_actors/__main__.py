@@ -37,8 +37,9 @@ def _answer() -> int:
         text = f"kesoku-actors {__version__}"
     else:
         from kesoku_actors.cli.table import help_text
+        from kesoku_actors.invocation import program_name
 
-        text = help_text()
+        text = help_text(program_name(os.environ))
     try:
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()

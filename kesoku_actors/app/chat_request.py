@@ -59,8 +59,8 @@ class SessionsRequest:
     """How many are shown at most."""
 
 
-def check_session_id(text: str) -> None:
+def check_session_id(text: str, program: str) -> None:
     """Raise `NotFound` unless `text` can be the id of a session; what comes from outside is never a path (M6)."""
     if not (text.isascii() and text.isalnum() and len(text) <= _LONGEST_ID):
         shown = text if len(text) <= _LONGEST_ID else f"{text[:_LONGEST_ID]}..."
-        raise NotFound(f"there is no session {shown!r}: an id is letters and digits; list them: kesoku-actors chat -l")
+        raise NotFound(f"there is no session {shown!r}: an id is letters and digits; list them: {program} chat -l")

@@ -38,7 +38,7 @@ async def talked_in(request: ChatRequest | TalkRequest, world: World) -> tuple[C
 async def _wanted(request: ChatRequest | TalkRequest) -> SessionInfo:
     async with reading(request.settings) as reader:
         if request.session is not None:
-            return await the_session(reader, request.session)
+            return await the_session(reader, request.session, request.settings.program)
         for session in await reader.sessions(LISTED, TERMINAL) if reader else ():
             if session.state is SessionState.OPEN:
                 return session

@@ -56,7 +56,7 @@ def provider_registry(settings: Settings, world: World, log: Logger) -> Provider
             owner=OWNER,
             missing=partial(_local_lacks, settings),
             make=partial(_make_local, settings, world, log),
-            how="[local] model_path, or run: kesoku-actors model pull smollm2",
+            how=f"[local] model_path, or run: {settings.program} model pull smollm2",
         ),
         ProviderFactory(
             name="scripted",
@@ -246,4 +246,5 @@ def local_options(settings: Settings) -> LocalOptions:
         context_size=local.context_size,
         threads=local.threads,
         tools=local.tools,
+        program=settings.program,
     )

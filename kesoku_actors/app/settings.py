@@ -40,6 +40,7 @@ from kesoku_actors.app.settings_file import ConfigFile, read_config_file
 from kesoku_actors.app.settings_lines import KeyPath
 from kesoku_actors.app.settings_pending import without_effect
 from kesoku_actors.errors import ConfigError
+from kesoku_actors.invocation import PROGRAM, program_name
 
 
 @frozen(kw_only=True)
@@ -63,6 +64,8 @@ class Settings:
     """The file they came from, if there was one."""
     warnings: tuple[str, ...] = field(default=(), eq=False)
     """What a person should be told before the run, a line each."""
+    program: str = field(default=PROGRAM, eq=False)
+    """How a person calls this program, for hints."""
     unfinished: frozenset[str] = field(default=frozenset(), eq=False)
     """Sections in which something is still the sample's placeholder; a warning tells of it."""
 
@@ -110,7 +113,8 @@ def load_settings(
     defaults hold, and paths are relative to `home`. `further` may find problems that only the whole shows. Raises
     `ConfigError` with a line for each problem.
     """
-    file = _find(path, home)
+    program = program_name(environ)
+    file = _find(path, home, program)
     folder = file.path.parent if file is not None else home or data_folder()
     composed = compose(file.data if file is not None else {}, environ, overrides or {})
     values, problems = _decode(composed, folder)
@@ -119,17 +123,17 @@ def load_settings(
     idle = list(without_effect(values))
     warnings = (*_warnings(file, composed), *_lines(idle, file, composed))
     source, unfinished = None if file is None else file.path, frozenset(str(key[0]) for key in composed.placeholders)
-    settings = Settings(**values, source=source, warnings=warnings, unfinished=unfinished)
+    settings = Settings(**values, source=source, warnings=warnings, program=program, unfinished=unfinished)
     if further is not None and (problems := list(further(settings))):
         raise ConfigError("\n".join(_lines(problems, file, composed)))
     return settings
 
 
-def _find(path: Path | None, home: Path | None) -> ConfigFile | None:
+def _find(path: Path | None, home: Path | None, program: str) -> ConfigFile | None:
     if path is not None:
-        return read_config_file(path)
+        return read_config_file(path, program)
     default = (home or data_folder()) / CONFIG_NAME
-    return read_config_file(default) if os.path.lexists(default) else None
+    return read_config_file(default, program) if os.path.lexists(default) else None
 
 
 def _decode(composed: Composed, folder: Path) -> tuple[dict[str, Any], list[Problem]]:

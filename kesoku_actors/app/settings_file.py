@@ -37,9 +37,9 @@ class ConfigFile:
     readable_by_others: bool = False
 
 
-def read_config_file(path: Path) -> ConfigFile:
-    """Return what `path` holds. Raises `ConfigError`."""
-    content, mode = _read(path)
+def read_config_file(path: Path, program: str) -> ConfigFile:
+    """Return what `path` holds; `program` is how its reader calls us. Raises `ConfigError`."""
+    content, mode = _read(path, program)
     text = _decode(path, content).replace("\r\n", "\n")
     try:
         data = tomllib.loads(text)
@@ -51,7 +51,7 @@ def read_config_file(path: Path) -> ConfigFile:
     return ConfigFile(path=path, data=data, lines=lines, readable_by_others=bool(mode & 0o044))
 
 
-def _read(path: Path) -> tuple[bytes, int]:
+def _read(path: Path, program: str) -> tuple[bytes, int]:
     try:
         # Without O_NONBLOCK the open of a named pipe waits for a writer.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
@@ -61,7 +61,7 @@ def _read(path: Path) -> tuple[bytes, int]:
                 raise ConfigError(f"{path}: is not a regular file; name a TOML file")
             content = file.read(LARGEST_FILE + 1)
     except FileNotFoundError:
-        raise ConfigError(f"{path}: does not exist; write one with: kesoku-actors init -c {path}") from None
+        raise ConfigError(f"{path}: does not exist; write one with: {program} init -c {path}") from None
     except IsADirectoryError:
         raise ConfigError(f"{path}: is a folder; name the TOML file in it") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path

@@ -65,7 +65,9 @@ def run_interactive(request: TalkRequest) -> int:
         finally:
             log.say = None
     if session_id is not None:
-        sys.stdout.write(f"go on with it: kesoku-actors chat -r {session_id}{_config_option(request.settings)}\n")
+        sys.stdout.write(
+            f"go on with it: {request.settings.program} chat -r {session_id}{_config_option(request.settings)}\n"
+        )
     return 0
 
 

@@ -100,7 +100,7 @@ def price_of(prices: Mapping[str, ModelPrice], model: str, tokens: Tokens) -> fl
 
 async def _read(request: TraceRequest) -> SessionRecord:
     async with reading(request.settings) as reader:
-        session = await the_session(reader, request.session)
+        session = await the_session(reader, request.session, request.settings.program)
         record = await reader.record(session.id) if reader is not None else None
         if record is None:
             raise NotFound(f"the session {session.id} is gone")

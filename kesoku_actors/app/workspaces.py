@@ -32,7 +32,7 @@ def folder_of(sessions_dir: Path, session_id: str) -> Path:
     Raises `NotFound` for an id that this program cannot have made.
     """
     if len(session_id) != ID_LENGTH or not (session_id.isascii() and session_id.isalnum()):
-        raise NotFound(f"{session_id!r:.60} is not a session's id; list them with: kesoku-actors chat -l")
+        raise NotFound(f"{session_id!r:.60} is not a session's id")
     return sessions_dir / session_id
 
 

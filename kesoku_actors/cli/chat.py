@@ -11,6 +11,7 @@ import click
 
 from kesoku_actors.cli.configuration import config_option, settings_of
 from kesoku_actors.cli.exit_codes import exit_codes_help
+from kesoku_actors.invocation import program_name
 
 if TYPE_CHECKING:  # attrs and cattrs would cost every help text 0.1 s
     from kesoku_actors.app.chat_request import ChatRequest, SessionsRequest, TalkRequest
@@ -89,8 +90,9 @@ def request_of(
     from kesoku_actors.app.chat_request import ChatRequest, SessionsRequest, TalkRequest, check_session_id
     from kesoku_actors.cli.prompt_input import read_prompt
 
+    program = program_name(os.environ)
     if session is not None:
-        check_session_id(session)
+        check_session_id(session, program)
     settings = settings_of(config, {} if llm is None else {"agent.llm": llm})
     is_tty = sys.stdout.isatty()
     if listing:
@@ -101,7 +103,7 @@ def request_of(
         check_files(files)
     if prompt is None and not json and not files and _is_at_a_terminal():
         return TalkRequest(settings=settings, names_model=llm is not None, session=session, latest=latest)
-    text = read_prompt(prompt)
+    text = read_prompt(prompt, program)
     return ChatRequest(
         prompt=text,
         settings=settings,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
 
 from kesoku_actors.cli.configuration import named_file
 from kesoku_actors.cli.exit_codes import exit_codes_help
+from kesoku_actors.invocation import program_name
 
 
 @click.command("init", epilog=exit_codes_help())
@@ -21,5 +23,5 @@ def command(config: str | None, force: bool) -> None:
 
     path = data_folder() / CONFIG_NAME if config is None else Path(config)
     write_new(path, example_config(), replace=force)
-    option = "" if config is None else f" -c {config}"
-    click.echo(f'wrote {path}; set a key in it, then try: kesoku-actors chat{option} "Say hello in one sentence."')
+    chat = f"{program_name(os.environ)} chat" + ("" if config is None else f" -c {config}")
+    click.echo(f'wrote {path}; set a key in it, then try: {chat} "Say hello in one sentence."')

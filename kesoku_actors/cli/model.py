@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 
 import click
 
 from kesoku_actors.cli.exit_codes import exit_codes_help
+from kesoku_actors.invocation import program_name
 
 
 @click.group("model", epilog=exit_codes_help(), no_args_is_help=False)
@@ -22,7 +24,7 @@ def list_models() -> None:
 
     for name, weights in MODELS.items():
         place = installed(name)
-        state = f"here, {place}" if place else f"not here; fetch it: kesoku-actors model pull {name}"
+        state = f"here, {place}" if place else f"not here; fetch it: {program_name(os.environ)} model pull {name}"
         click.echo(f"{name}  {weights.gguf_bytes / 1e6:.0f} MB  {state}")
 
 

@@ -13,13 +13,17 @@ from kesoku_actors.errors import UsageError
 
 LARGEST_PROMPT: Final = 8 << 20
 """Bytes. A book has about one million."""
-_HOW: Final = 'give it as an argument, kesoku-actors chat "...", or pipe it in'
+_HOW: Final = 'give it as an argument, {} chat "...", or pipe it in'
 
 
-def read_prompt(argument: str | None) -> str:
-    """Return the prompt of `argument`, or of standard input when it is absent or `-`, without its last line end."""
+def read_prompt(argument: str | None, program: str) -> str:
+    """Return the prompt of `argument`, or of standard input when it is absent or `-`, without its last line end.
+
+    `program` is how its reader calls us, for what to do instead.
+    """
+    how = _HOW.format(program)
     if argument is None or argument == "-":
-        content = _standard_input(asked_for=argument == "-")
+        content = _standard_input(how, asked_for=argument == "-")
         text = _decoded(content, "standard input").removesuffix("\n").removesuffix("\r")
     else:
         # What the shell passed on without being UTF-8 arrives as lone surrogates.
@@ -28,19 +32,19 @@ def read_prompt(argument: str | None) -> str:
     if len(content) > LARGEST_PROMPT:
         raise UsageError(f"the prompt is longer than {LARGEST_PROMPT >> 20} MiB; put it into a file and name the file")
     if not text.strip():
-        raise UsageError(f"the prompt is empty; {_HOW}")
+        raise UsageError(f"the prompt is empty; {how}")
     return text
 
 
-def _standard_input(*, asked_for: bool) -> bytes:
+def _standard_input(how: str, *, asked_for: bool) -> bytes:
     if sys.stdin is None:
-        raise UsageError(f"no prompt, and standard input is closed; {_HOW}")
+        raise UsageError(f"no prompt, and standard input is closed; {how}")
     if sys.stdin.isatty() and not asked_for:
-        raise UsageError(f"no prompt; {_HOW}")
+        raise UsageError(f"no prompt; {how}")
     try:
         return sys.stdin.buffer.read(LARGEST_PROMPT + 1)
     except OSError as error:
-        raise UsageError(f"standard input cannot be read: {error.strerror}; {_HOW}") from None
+        raise UsageError(f"standard input cannot be read: {error.strerror}; {how}") from None
 
 
 def _decoded(content: bytes, what: str) -> str:

@@ -25,6 +25,7 @@ from kesoku_actors.cli.collector import collect_rarely
 from kesoku_actors.cli.exit_codes import BROKEN_PIPE, BUG, STOPPED, UNWRITABLE, USAGE
 from kesoku_actors.cli.table import COMMANDS, help_text
 from kesoku_actors.errors import KesokuError
+from kesoku_actors.invocation import program_name
 
 _PROGRAM = "kesoku-actors"
 _COMPLETION = "_KESOKU_ACTORS_COMPLETE"
@@ -49,7 +50,7 @@ class _Commands(click.Group):
         return command
 
     def get_help(self, ctx: click.Context) -> str:
-        return help_text()
+        return help_text(ctx.command_path)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -72,7 +73,7 @@ def _code_of(arguments: Sequence[str]) -> int:
         return shell_complete(group, {}, _PROGRAM, _COMPLETION, wanted)
     try:
         # Not `main()`: it swallows a broken pipe.
-        with group.make_context(_PROGRAM, list(arguments)) as context:
+        with group.make_context(program_name(os.environ), list(arguments)) as context:
             code = group.invoke(context)
     except Exit as leaving:
         code = leaving.exit_code
@@ -153,7 +154,7 @@ def _report(error: BaseException) -> int:
         case KesokuError():
             return _complain(str(leaf) or type(leaf).__name__, leaf.exit_code)
         case click.UsageError():
-            where = leaf.ctx.command_path if leaf.ctx else _PROGRAM
+            where = leaf.ctx.command_path if leaf.ctx else program_name(os.environ)
             return _complain(f"{leaf.format_message().rstrip('.')} (see {where} --help)", USAGE)
         case click.ClickException():
             return _complain(leaf.format_message(), leaf.exit_code)

@@ -13,13 +13,13 @@ COMMANDS = {
 }
 
 
-def help_text() -> str:
-    """Return what `kesoku-actors --help` prints."""
+def help_text(program: str) -> str:
+    """Return what `kesoku-actors --help` prints to somebody who calls it `program`."""
     width = max(map(len, COMMANDS))
     lines = [f"  {name:<{width}}  {line}" for name, (_, line) in COMMANDS.items()]
     return "\n".join(
         [
-            "Usage: kesoku-actors COMMAND [OPTIONS] ...",
+            f"Usage: {program} COMMAND [OPTIONS] ...",
             "",
             "An autonomous AI agent that never loses a message and never kills a tool half-way.",
             "",
@@ -30,6 +30,6 @@ def help_text() -> str:
             "  --help     Show this text; after a command, its own.",
             "  --version  Show the version.",
             "",
-            'Try: kesoku-actors chat "Say hello in one sentence."',
+            f'Try: {program} chat "Say hello in one sentence."',
         ]
     )

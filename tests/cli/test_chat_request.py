@@ -13,6 +13,7 @@ from kesoku_actors.app.settings import load_settings
 from kesoku_actors.cli.chat import request_of
 from kesoku_actors.cli.prompt_input import LARGEST_PROMPT, read_prompt
 from kesoku_actors.errors import ConfigError, NotFound, UsageError
+from kesoku_actors.invocation import PROGRAM
 
 
 class Keyboard(io.StringIO):
@@ -56,7 +57,7 @@ def test_a_bad_configuration_is_refused_before_standard_input_is_read(
     pipe(monkeypatch, b"a long one")
     with pytest.raises(ConfigError):
         request_of(None, str(tmp_path / "none.toml"), None)
-    assert read_prompt(None) == "a long one"
+    assert read_prompt(None, PROGRAM) == "a long one"
 
 
 def test_options_that_exclude_each_other_are_refused() -> None:
@@ -75,49 +76,49 @@ def test_what_cannot_be_a_session_is_not_found(session: str) -> None:
 @pytest.mark.parametrize("argument", [None, "-"])
 def test_a_prompt_may_come_from_standard_input(monkeypatch: pytest.MonkeyPatch, argument: str | None) -> None:
     pipe(monkeypatch, "zwei\r\nZeilen 日本\r\n".encode())
-    assert read_prompt(argument) == "zwei\r\nZeilen 日本"
+    assert read_prompt(argument, PROGRAM) == "zwei\r\nZeilen 日本"
 
 
 def test_an_argument_wins_over_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     pipe(monkeypatch, b"not this")
-    assert read_prompt("this\n") == "this\n"
+    assert read_prompt("this\n", PROGRAM) == "this\n"
 
 
 def test_a_prompt_of_five_megabytes_is_taken_whole_and_one_beyond_the_bound_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pipe(monkeypatch, b"x" * 5_000_000)
-    assert len(read_prompt(None)) == 5_000_000
+    assert len(read_prompt(None, PROGRAM)) == 5_000_000
     for content in (b"x" * (LARGEST_PROMPT + 1), b"x" * LARGEST_PROMPT + "é".encode()):
         pipe(monkeypatch, content)
         with pytest.raises(UsageError, match="the prompt is longer than 8 MiB"):
-            read_prompt(None)
+            read_prompt(None, PROGRAM)
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b" \t\r\n"])
 def test_an_empty_prompt_is_refused(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
     pipe(monkeypatch, content)
     with pytest.raises(UsageError, match="the prompt is empty"):
-        read_prompt(None)
+        read_prompt(None, PROGRAM)
     with pytest.raises(UsageError, match="the prompt is empty"):
-        read_prompt(content.decode())
+        read_prompt(content.decode(), PROGRAM)
 
 
 def test_bytes_that_are_not_utf8_are_named_with_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
     pipe(monkeypatch, b"caf\xe9")
     with pytest.raises(UsageError, match=r"^standard input is not UTF-8: byte 0xe9 at 3; convert it first$"):
-        read_prompt(None)
+        read_prompt(None, PROGRAM)
     with pytest.raises(UsageError, match=r"^the prompt is not UTF-8: byte 0xe9 at 3; convert it first$"):
-        read_prompt(b"caf\xe9".decode("utf-8", "surrogateescape"))
+        read_prompt(b"caf\xe9".decode("utf-8", "surrogateescape"), PROGRAM)
 
 
 def test_without_a_prompt_a_person_is_told_how_to_give_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", Keyboard())
     with pytest.raises(UsageError, match=r"^no prompt; give it as an argument"):
-        read_prompt(None)
+        read_prompt(None, PROGRAM)
     monkeypatch.setattr("sys.stdin", None)
     with pytest.raises(UsageError, match=r"^no prompt, and standard input is closed"):
-        read_prompt(None)
+        read_prompt(None, PROGRAM)
 
 
 def test_a_talk_begins_where_a_person_types_and_reads_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

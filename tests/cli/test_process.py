@@ -14,6 +14,7 @@ import pytest
 
 from kesoku_actors import __version__
 from kesoku_actors.cli.table import help_text
+from kesoku_actors.invocation import PROGRAM
 
 COMMAND = [sys.executable, "-m", "kesoku_actors"]
 
@@ -22,7 +23,7 @@ Shell = Callable[..., tuple[int, str, str]]
 
 @pytest.mark.parametrize("arguments", ["", "--help", "-h"])
 def test_help_comes_from_the_table(shell: Shell, arguments: str) -> None:
-    assert shell(f"$K {arguments}") == (0, help_text() + "\n", "")
+    assert shell(f"$K {arguments}") == (0, help_text(PROGRAM) + "\n", "")
 
 
 def test_version(shell: Shell) -> None:
@@ -39,6 +40,7 @@ def test_the_quick_way_imports_nothing_of_the_standard_library_and_no_library(en
         "kesoku_actors.__main__",
         "kesoku_actors.cli",
         "kesoku_actors.cli.table",
+        "kesoku_actors.invocation",
     ]
 
 

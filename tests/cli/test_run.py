@@ -13,6 +13,7 @@ from kesoku_actors.app.locations import example_config
 from kesoku_actors.cli.exit_codes import EXIT_CODES
 from kesoku_actors.cli.run import run
 from kesoku_actors.cli.table import COMMANDS, help_text
+from kesoku_actors.invocation import PROGRAM
 
 Command = Callable[[str], int]
 
@@ -99,12 +100,12 @@ def test_every_command_of_the_table_has_help_with_the_exit_codes(capfd: pytest.C
     assert text.startswith(f"Usage: kesoku-actors {name} ")
     for code, meaning in EXIT_CODES.items():
         assert f"{code:>3}  {meaning}\n" in text
-    assert name in help_text()
+    assert name in help_text(PROGRAM)
 
 
 def test_click_shows_the_same_help_as_the_quick_way(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["--help", "chat"]) == 0
-    assert capfd.readouterr().out == help_text() + "\n"
+    assert capfd.readouterr().out == help_text(PROGRAM) + "\n"
 
 
 def test_init_writes_a_file_only_its_owner_can_read_and_says_what_next(

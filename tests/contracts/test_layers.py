@@ -12,6 +12,7 @@ ROWS = {
     "": 0,
     "errors": 0,
     "log": 0,
+    "invocation": 0,
     "clock": 0,
     "protocol": 1,
     "actors": 2,

@@ -165,3 +165,17 @@ def test_no_python_at_all_is_one_line_naming_the_packages(checkout, tmp_path, mo
     assert failed.stderr == (
         "kesoku-actors: no Python was found; install 3.11 or newer, on Debian: apt install python3 python3-venv\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("folder", "called"), [("bin", "../bin/kesoku-actors"), ("my bin", "'../my bin/kesoku-actors'")]
+)
+def test_the_program_is_told_how_it_was_called(checkout, tmp_path, folder, called):
+    (checkout / "kesoku_actors" / "__main__.py").write_text("import os\nprint(os.environ['KESOKU_ACTORS_CALLED'])\n")
+    link = tmp_path / folder / "kesoku-actors"
+    link.parent.mkdir()
+    link.symlink_to(checkout / "scripts" / "kesoku-actors")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    done = subprocess.run([f"../{folder}/kesoku-actors"], cwd=elsewhere, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{called}\n"

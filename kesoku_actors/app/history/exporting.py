@@ -51,16 +51,16 @@ async def _export(request: ExportRequest, write: Callable[[str], object]) -> Non
     mask = mask_secrets(request.settings.secrets())
     lines = 0
     async with reading(request.settings) as reader:
-        ids = [id async for id in _chosen(reader, request.session)]
+        ids = [id async for id in _chosen(reader, request)]
         async for data in _lines(reader, ids):
             write(json.dumps(masked(data, mask), ensure_ascii=False, separators=(",", ":")) + "\n")
             lines += 1
     write(json.dumps(end_line(lines), separators=(",", ":")) + "\n")
 
 
-async def _chosen(reader: Reader | None, session: str | None) -> AsyncIterator[str]:
-    if session is not None:
-        yield (await the_session(reader, session)).id
+async def _chosen(reader: Reader | None, request: ExportRequest) -> AsyncIterator[str]:
+    if request.session is not None:
+        yield (await the_session(reader, request.session, request.settings.program)).id
         return
     for info in reversed(await reader.sessions(EVERY) if reader else ()):
         if info.state is SessionState.OPEN:

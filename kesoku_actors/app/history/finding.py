@@ -15,7 +15,6 @@ from kesoku_actors.store import Durability, Reader, StoreOptions, open_reader
 LAST: Final = "last"
 """Stands for the session that was active last."""
 _NAMED: Final = 4
-_HINT: Final = "list them: kesoku-actors history list"
 
 
 @asynccontextmanager
@@ -32,21 +31,22 @@ async def reading(settings: Settings) -> AsyncIterator[Reader | None]:
         await reader.close()
 
 
-async def the_session(reader: Reader | None, named: str) -> SessionInfo:
+async def the_session(reader: Reader | None, named: str, program: str) -> SessionInfo:
     """Return the session whose id is `named`, begins with it or has it somewhere; or the last one.
 
-    Raises `NotFound`, also when several are meant and for one that is being cleared.
+    `program` is how its reader calls us. Raises `NotFound`, also when several are meant and for one that is being
+    cleared.
     """
     if named == LAST:
         for session in await reader.sessions(1) if reader else ():
             return _open(session)
-        raise NotFound("there is no session yet; begin one: kesoku-actors chat")
-    check_session_id(named)
+        raise NotFound(f"there is no session yet; begin one: {program} chat")
+    check_session_id(named, program)
     part = named.upper()
     found = await reader.sessions_named(part, _NAMED + 1) if reader else ()
     better = [session for session in found if session.id.startswith(part)] or list(found)
     if not better:
-        raise NotFound(f"there is no session {named!r}; {_HINT}")
+        raise NotFound(f"there is no session {named!r}; list them: {program} history list")
     if len(better) > 1:
         some = ", ".join(session.id for session in better[:_NAMED]) + (" ..." if len(better) > _NAMED else "")
         raise NotFound(f"{named!r} may be one of {some}; type more of it")

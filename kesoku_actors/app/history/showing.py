@@ -58,7 +58,7 @@ def show_history(request: ShowRequest) -> int:
 
 async def _read(request: ShowRequest) -> _Found:
     async with reading(request.settings) as reader:
-        session = await the_session(reader, request.session)
+        session = await the_session(reader, request.session, request.settings.program)
         assert reader is not None, "a session was found in it"
         record = await reader.record(session.id)
         if record is None:
