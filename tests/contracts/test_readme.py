@@ -115,3 +115,10 @@ def test_every_configuration_is_accepted(reader, tmp_path):
         Path(tmp_path / "config.toml").write_text(text)
         done = reader("scripts/kesoku-actors check -c config.toml")
         assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
+
+
+def test_the_last_line_of_the_sample_is_what_the_program_says(reader):
+    [sample] = [line.strip() for line in (ROOT / "README.rst").read_text("utf-8").splitlines() if line.endswith("⚡")]
+    talk = reader('scripts/kesoku-actors chat --llm scripted "Show me what you can do."')
+    told = [line.rpartition(" · ")[0] for line in (sample, talk.stderr.splitlines()[-1])]  # all but the seconds
+    assert told[0] == told[1]
