@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 from attrs import evolve
 
-from kesoku_actors.harness.checks import Span, never_killed, ordered, prompt, terminal
+from kesoku_actors.harness.checks import ordered, terminal
 from kesoku_actors.harness.notes import Note
 from kesoku_actors.protocol import (
     ENDED,
     AttachmentState,
     Message,
     Outcome,
-    Reason,
     Role,
     Status,
     Type,
@@ -54,6 +52,11 @@ def reason(row: Message) -> str:
     return str(row.metadata.get("reason", ""))
 
 
+def by_seq(row: Message) -> int:
+    """Return the number of a row, to sort by."""
+    return row.seq
+
+
 # messages
 
 
@@ -63,12 +66,14 @@ def ends_once(notes: Notes, truth: Truth) -> None:
     accepted = {note["id"] for note in notes if note.kind == "accepted" and note["is_person"]}
     assert accepted - truth.removed == {row.id for row in people(truth)}, "an accepted message is lost"
     assert all(row.status in ENDED for row in people(truth))
-    ended = set[str]()
+    last: dict[str, str] = {}
     told: list[Note] = []
     for note in rows_seen(notes):
-        if note["id"] in accepted and not (note["status"] == "removed" and note["id"] in ended):
-            told.append(evolve(note, kind=note["status"]))
-            ended |= {note["id"]} if note["status"] in ENDED else set()
+        before, status = last.get(note["id"], ""), note["status"]
+        last[note["id"]] = status
+        # A file of a message may be saved when its turn has ended, and what has ended may be cleared.
+        if note["id"] in accepted and status != before and not (status == "removed" and before in ENDED):
+            told.append(evolve(note, kind=status))
     terminal(told, begins="pending_agent", ends={*ENDED, "removed"}).demand()
 
 
@@ -91,7 +96,7 @@ def numbered(notes: Notes, truth: Truth) -> None:
         assert states.setdefault(note["rev"], state) == state, f"the rev {note['rev']} was given twice"
     assert len({row.rev for row in truth.rows}) == len({row.seq for row in truth.rows}) == len(truth.rows)
     for session_id in truth.sessions:
-        times = [row.timestamp for row in sorted(truth.rows, key=_seq) if row.session_id == session_id]
+        times = [row.timestamp for row in sorted(truth.rows, key=by_seq) if row.session_id == session_id]
         assert times == sorted(times), "a timestamp is before the last one of the session"
 
 
@@ -154,117 +159,7 @@ def told_whole(notes: Notes, truth: Truth) -> None:
     assert {row.id: row.rev for row in truth.rows if heard.get(row.id) != row.rev} == {}, "a change was not heard"
 
 
-# workers
-
-
-def one_at_a_time(notes: Notes, *, parallel: int) -> None:
-    """A session has one worker, one inference and so many tools at a time (I1)."""
-    ordered(notes, "event", key="worker", by="session").demand()
-    thinking: dict[str, str] = {}
-    running = defaultdict[str, set[str]](set)
-    for note in notes:
-        match note.kind:
-            case "begins":
-                thinking.clear()
-                running.clear()
-            case "thinks":
-                assert note["session"] not in thinking, f"a second inference: {note}"
-                thinking[note["session"]] = note["inference"]
-            case "thought" | "cancelled" | "failed":
-                assert thinking.pop(note["session"]) == note["inference"]
-            case "began":
-                running[note["session"]].add(note["call"])
-                assert len(running[note["session"]]) <= parallel, f"too many tools: {note}"
-            case "ended" | "killed":
-                running[note["session"]].discard(note["call"])
-            case _:
-                pass
-
-
-def thinks_no_longer(notes: Notes) -> None:
-    """An inference that has not read a person's message ends before time passes; so does one that was stopped (I2, I7,
-    I9). For runs in which time passes only when nobody can run, in the mode `interrupt`."""
-    told: list[Note] = []
-    thinking: dict[str, Note] = {}
-    for note in notes:
-        match note.kind:
-            case "thinks":
-                thinking[note["session"]] = note
-            case "thought" | "cancelled" | "failed":
-                told.append(evolve(note, kind="closed", fields={"inference": note["inference"]}))
-                thinking.pop(note["session"], None)
-            case "accepted" | "stopped":
-                one = thinking.get(note["session"])
-                is_meant = note.kind == "stopped" or note["is_person"]
-                if one is not None and is_meant and note.fields.get("id") not in one["read"]:
-                    told.append(evolve(note, kind="due", fields={"inference": one["inference"]}))
-            case _:
-                pass
-    prompt(told, "due", "closed", by="inference", within_s=0.0).demand()
-
-
-def starts_no_more(notes: Notes, truth: Truth) -> None:
-    """After a person spoke no call of the turn before starts (I3, I4); as above, in the mode `interrupt`."""
-    spoke = defaultdict[str, list[Note]](list)
-    roots = {row.id: row.root_id for row in truth.rows if row.type is Type.TOOL_CALL}
-    seqs = {row.id: row.seq for row in truth.rows}
-    for note in notes:
-        if note.kind == "accepted" and note["is_person"]:
-            spoke[note["session"]].append(note)
-        elif note.kind == "began" and (root := roots.get(note["call"])) is not None:
-            newer = [one for one in spoke[note["session"]] if one["seq"] > seqs[root] and one.time < note.time]
-            assert newer == [], f"a call began after a newer message: {note}"
-
-
-def tools_live(notes: Notes) -> None:
-    """A tool that has begun ends by itself (I3)."""
-    never_killed(notes, Span(begin="began", end="ended", by="call"), killed="killed").demand()
-
-
-def tools_run_once(notes: Notes, truth: Truth, *, is_whole: bool = False) -> None:
-    """A call runs once at most, and has one result that says how it went (C3, O4); `is_whole`: nothing crashed."""
-    begun = Counter(note["call"] for note in notes if note.kind == "began")
-    ended = {note["call"] for note in notes if note.kind == "ended"}
-    assert [call for call, count in begun.items() if count > 1] == [], "a call ran twice"
-    results = Counter(row.parent_id for row in truth.rows if row.type is Type.TOOL_RESULT)
-    calls = {row.id: row for row in truth.rows if row.type is Type.TOOL_CALL}
-    assert results == Counter(dict.fromkeys(calls, 1)), "a call has no result, or two"
-    for row in truth.rows:
-        if row.type is not Type.TOOL_RESULT:
-            continue
-        outcome, call = row.metadata["outcome"], row.parent_id
-        if outcome == Outcome.OK:
-            assert call in ended, "a result of a call that did not end"
-        if outcome == Outcome.INTERRUPTED and call in begun:
-            assert call not in ended, "what had ended counts as interrupted"
-        if is_whole:
-            assert outcome != Outcome.UNKNOWN, "nothing crashed, and an outcome is not known"
-
-
-def results_stand_together(truth: Truth) -> None:
-    """The results of a batch stand together, in the order of their calls (O3)."""
-    for history in truth.histories.values():
-        calls = sorted((row for row in history.messages if row.type is Type.TOOL_CALL), key=_seq)
-        results = {row.parent_id: row.seq for row in history.messages if row.type is Type.TOOL_RESULT}
-        for one, other in pairwise(calls):
-            if other.seq == one.seq + 1:
-                assert results[other.id] == results[one.id] + 1, "a batch's results stand apart"
-
-
-def stops_end_what_they_cover(notes: Notes, truth: Truth) -> None:
-    """A stop ends all it covers, and what only waited starts no turn; it ends nothing else (I7)."""
-    rows = {row.id: row for row in truth.rows}
-    states = list(rows_seen(notes))
-    for stop in truth.stops:
-        assert None not in stop.covers.values(), "a stop is done and something it covers is not"
-        for message_id in stop.covers:
-            before = [note for note in states if note["id"] == message_id and note["rev"] < stop.seq]
-            waited = bool(before) and before[-1]["status"] == "pending_agent" and before[-1]["root"] is None
-            if waited and message_id in rows and rows[message_id].role is Role.USER:
-                assert rows[message_id].status is Status.INTERRUPTED, "a covered message was answered"
-    covered = {message_id for stop in truth.stops for message_id in stop.covers}
-    stopped = {row.id for row in people(truth) if reason(row) in (Reason.STOPPED, Reason.FORCED, Reason.CLEARED)}
-    assert stopped <= covered, "a stop ended what it does not cover"
+# sessions at rest, pieces of answers
 
 
 def sessions_rest(notes: Notes) -> None:
@@ -364,7 +259,3 @@ def files_are_waited_for(notes: Notes, truth: Truth) -> None:
         if any(one.state is AttachmentState.LATE for one in attachments_in(row.metadata)):
             read = [note.time for note in notes if note.kind == "thinks" and row.id in note["read"]]
             assert min(read) - came[row.id] >= 60 - CLOCK_S, "a file was given up too soon"
-
-
-def _seq(row: Message) -> int:
-    return row.seq

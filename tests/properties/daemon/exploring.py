@@ -1,7 +1,8 @@
 """How much the properties of the daemon are explored: a small slice with every change, and as much as one likes.
 
-`KESOKU_RUNS` is how many schedules each property is given (40); `KESOKU_CERTIFY` adds every schedule with at most so
-many holds and ticks, to the properties that are certified.
+`KESOKU_RUNS` is how many schedules each property is given (24). `KESOKU_CERTIFY` adds every schedule of the core
+scripts with at most so many holds and ticks (`test_core.py`). What people do matters as much as the order of steps, so
+each input is run under two schedules, each time of other strategies.
 """
 
 from __future__ import annotations
@@ -10,28 +11,51 @@ import os
 from collections.abc import Callable
 from typing import Any, Final
 
-from kesoku_actors.harness import Hold, Limits, explore
+from attrs import define
+
+from kesoku_actors.harness import PCT, POS, SURW, Hold, Limits, Portfolio, Random, Shuffle, Strict, explore
 from kesoku_actors.harness.allow import Allow
+from kesoku_actors.harness.strategy import Strategy
 from tests.properties.daemon.seams import DaemonWorld
 
-RUNS: Final = int(os.environ.get("KESOKU_RUNS", "40"))
+RUNS: Final = int(os.environ.get("KESOKU_RUNS", "24"))
 CERTIFY: Final = int(os.environ.get("KESOKU_CERTIFY", "0"))
 FILES: Final = Allow(files=True)
 """The disk of a world is a folder of its own, and the program makes some of the files in it by itself."""
 LIMITS: Final = Limits(steps=100_000)
+SCHEDULES: Final = 2
+"""Of one input."""
 
 
-def explored(
-    *, share: float = 1.0, certify: bool = False, may_tick: bool = True
-) -> Callable[[Callable[..., Any]], Callable[..., None]]:
-    """Return the decorator of a property; `share` of the runs are for it, an input for every five of them."""
+@define(eq=False)
+class Rotation:
+    """A portfolio for each input, beginning where the one before ended."""
+
+    begun: int = 0
+
+    def __call__(self) -> Portfolio:
+        """Return the next one."""
+        members: list[Strategy] = [Random(), PCT(2), POS(), PCT(3), SURW(), PCT(5), Strict(), Shuffle()]
+        first = self.begun % len(members)
+        self.begun += SCHEDULES
+        return Portfolio([*members[first:], *members[:first]])
+
+
+def explored(*, share: float = 1.0, may_tick: bool = True) -> Callable[[Callable[..., Any]], Callable[..., None]]:
+    """Return the decorator of a property with drawn inputs; `share` of the runs are for it."""
     runs = max(10, int(RUNS * share))
     return explore(
         runs=runs,
+        strategy=Rotation(),
         world=DaemonWorld,
-        examples=max(5, runs // 5),
-        certify=Hold(CERTIFY) if certify and CERTIFY else None,
+        examples=runs // SCHEDULES,
         may_tick=may_tick,
         limits=LIMITS,
         allow=FILES,
     )
+
+
+def certified() -> Callable[[Callable[..., Any]], Callable[..., None]]:
+    """Return the decorator of a property of one script, which is certified when that is asked for."""
+    certify = Hold(CERTIFY) if CERTIFY else None
+    return explore(runs=RUNS, world=DaemonWorld, certify=certify, limits=LIMITS, allow=FILES)

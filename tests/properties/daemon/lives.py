@@ -210,9 +210,9 @@ class Play:
 
     world: DaemonWorld
     script: Script
-    faults: Faults
-    whole: bool
-    beside: Callable[[Life], Awaitable[object]] | None
+    faults: Faults = field(factory=Faults)
+    whole: bool = False
+    beside: Callable[[Life], Awaitable[object]] | None = None
     """Runs beside each life, until its end."""
     platform: Platform = field(init=False)
     people_done: trio.Event = field(factory=trio.Event)

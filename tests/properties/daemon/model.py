@@ -34,6 +34,8 @@ THREAD: Final = "thread"
 """A call that runs in a thread."""
 LONG: Final = "long"
 """A call that goes on as a job after two seconds, and ends after eight."""
+ENDLESS: Final = "endless"
+"""A call that is ended at its deadline, 300 s, if not before."""
 HANG: Final = "hang"
 """A stream that stalls: only another message or a stop ends it soon."""
 
@@ -51,6 +53,7 @@ SCENARIO: Final = Scenario(
         Rule(when_said=RISKY, moves=(Call(name="risky", arguments={"seconds": 1.0}),)),
         Rule(when_said=THREAD, moves=(Call(name="count", arguments={}),)),
         Rule(when_said=LONG, moves=(Call(name="long", arguments={"seconds": 8.0}),)),
+        Rule(when_said=ENDLESS, moves=(_work(1_000.0),)),
         Rule(when_said=HANG, moves=(Say(text="wait", word_delay_s=0.5), Stall())),
         Rule(when_result="again", moves=(Say(text="Once more."), _work(2.0))),
         Rule(when_result="", moves=(Say(text="Done.", word_delay_s=0.5),)),

@@ -156,6 +156,7 @@ class Adapter:
                 stop = await until_answered(partial(gateway.stop, session_id), self.log, "stop")
                 note("stopped", session=session_id, reply=type(stop).__name__)
             case Force() if session_id is not None:
+                note("forcing", session=session_id)
                 forced = await until_answered(partial(gateway.force, session_id), self.log, "force")
                 note("forced", session=session_id, reply=type(forced).__name__)
             case Clear() if session_id is not None:

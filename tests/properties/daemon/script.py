@@ -153,29 +153,38 @@ FILES: Final = st.builds(
 )
 QUICK: Final = says(model.HELLO, model.TALK)
 TOOLS: Final = says(model.WORK, model.BOTH, model.CHAIN)
+SAYINGS: Final = st.one_of(TOOLS, QUICK)
+ENDLESS: Final = says(model.ENDLESS)
 JOBS: Final = says(model.LONG)
 ASKED: Final = says(model.RISKY)
 HANGS: Final = says(model.HANG)
 
 
+SLOTS: Final = st.sampled_from(({}, {"parallel_tools": 1}))
+"""Settings with room for every call, and for one."""
+
+
 def scripts(
     *actions: st.SearchStrategy[Any],
+    first: st.SearchStrategy[Any] = SAYINGS,
     rooms: int = 1,
     longest: int = 4,
     ends: Sequence[How] = (),
     most_ends: int = 2,
     **fields: Any,
 ) -> st.SearchStrategy[Script]:
-    """Draw scripts in which somebody does some of these things in each of up to so many rooms.
+    """Draw scripts in which somebody does some of these things in each of up to so many rooms, behind a `first` one;
+    what is named twice is done more often.
 
     `fields` are further fields of a `Script`: values, or strategies to draw them by.
     """
-    room = st.lists(st.one_of(*actions), min_size=1, max_size=longest).map(tuple)
+    rest = st.lists(st.one_of(*actions), min_size=1, max_size=longest)
+    room = st.builds(lambda one, others: (one, *others), first, rest)
     end = st.builds(End, st.sampled_from(list(ends)), st.sampled_from((0.0, 0.5, 1.5, 3.0, 5.0))) if ends else None
     drawn = {name: one if isinstance(one, st.SearchStrategy) else st.just(one) for name, one in fields.items()}
     return st.builds(
         Script,
-        rooms=st.lists(room, min_size=1, max_size=rooms).map(tuple),
+        rooms=st.integers(1, rooms).flatmap(lambda count: st.tuples(*[room] * count)),
         ends=st.just(()) if end is None else st.lists(end, min_size=1, max_size=most_ends).map(tuple),
         **drawn,
     )

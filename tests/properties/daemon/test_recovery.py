@@ -14,12 +14,24 @@ from kesoku_actors.actors import SystemFailed, run_system
 from kesoku_actors.app.house import build_house
 from kesoku_actors.harness import Fault
 from kesoku_actors.protocol import Reason
-from kesoku_actors.store import StoreInUse
-from tests.properties.daemon import checks
+from kesoku_actors.store import StoreDamaged, StoreInUse
+from tests.properties.daemon import checks, work
 from tests.properties.daemon.exploring import explored
-from tests.properties.daemon.lives import Faults, Life, play
-from tests.properties.daemon.script import ASKED, CLEARS, JOBS, MODES, QUICK, REPEATS, STOPS, TOOLS, How, scripts
-from tests.properties.daemon.seams import DaemonWorld, SteppedAccess
+from tests.properties.daemon.lives import Faults, Life, Play, play
+from tests.properties.daemon.script import (
+    ASKED,
+    CLEARS,
+    ENDLESS,
+    JOBS,
+    MODES,
+    QUICK,
+    REPEATS,
+    STOPS,
+    TOOLS,
+    How,
+    scripts,
+)
+from tests.properties.daemon.seams import DATABASE, DaemonWorld, SteppedAccess, access_to
 
 
 @explored()
@@ -35,11 +47,11 @@ async def test_c1_what_was_accepted_survives_the_loss_of_power_at_any_step(
 @explored()
 async def test_c2_turns_go_on_after_crashes_under_one_worker_at_a_time(
     world: DaemonWorld,
-    script: Any = scripts(QUICK, TOOLS, MODES, STOPS, ends=(How.KILLED, How.CUT), rooms=2),
+    script: Any = scripts(QUICK, TOOLS, TOOLS, MODES, STOPS, ends=(How.KILLED, How.CUT), rooms=2),
 ) -> None:
     truth = await play(world, script, Faults(worker=0.03))
     checks.ends_once(world.notes, truth)
-    checks.one_at_a_time(world.notes, parallel=4)
+    work.one_at_a_time(world.notes, parallel=4)
     checks.history_stands(world.notes, truth)
 
 
@@ -49,8 +61,8 @@ async def test_c3_no_call_runs_twice_whatever_crashes(
     script: Any = scripts(TOOLS, ASKED, QUICK, STOPS, ends=(How.KILLED, How.CUT, How.TERMINATED)),
 ) -> None:
     truth = await play(world, script, Faults(worker=0.02, store=0.01, power=True))
-    checks.tools_run_once(world.notes, truth)
-    checks.results_stand_together(truth)
+    work.tools_run_once(world.notes, truth)
+    work.results_stand_together(truth)
 
 
 @explored()
@@ -66,41 +78,52 @@ async def test_c7_a_restart_in_order_ends_no_tool_and_costs_no_attempt(
     world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, ASKED, MODES, ends=(How.TERMINATED,), most_ends=4)
 ) -> None:
     truth = await play(world, script)
-    checks.tools_live(world.notes)
-    checks.tools_run_once(world.notes, truth, is_whole=True)
+    work.tools_live(world.notes)
+    work.tools_run_once(world.notes, truth, is_whole=True)
     checks.ends_once(world.notes, truth)
     assert [row for row in checks.people(truth) if checks.reason(row) == Reason.ATTEMPTS] == []
 
 
+@explored(may_tick=False)
+async def test_c7_a_program_that_is_to_end_starts_nothing_more_and_ends_in_time(
+    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, ENDLESS, ends=(How.TERMINATED,), most_ends=3)
+) -> None:
+    truth = await play(world, script)
+    work.stops_in_order(world.notes)
+    work.ended_for_a_reason(world.notes)
+    checks.ends_once(world.notes, truth)
+
+
 @explored()
 async def test_c10_a_commit_whose_answer_was_lost_happens_once(
-    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, MODES, STOPS, CLEARS)
+    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, TOOLS, MODES, STOPS, CLEARS)
 ) -> None:
     truth = await play(world, script, Faults(store=0.04))
     checks.ends_once(world.notes, truth)
-    checks.tools_live(world.notes)
-    checks.tools_run_once(world.notes, truth, is_whole=True)
+    work.tools_live(world.notes)
+    work.tools_run_once(world.notes, truth, is_whole=True)
     checks.told_whole(world.notes, truth)
     checks.history_stands(world.notes, truth)
 
 
 @explored()
 async def test_i8_a_job_is_told_once_whatever_crashes(
-    world: DaemonWorld, script: Any = scripts(JOBS, JOBS, QUICK, STOPS, ends=(How.KILLED, How.CUT, How.TERMINATED))
+    world: DaemonWorld,
+    script: Any = scripts(JOBS, QUICK, STOPS, first=JOBS, ends=(How.KILLED, How.CUT, How.TERMINATED)),
 ) -> None:
     truth = await play(world, script, Faults(worker=0.02, store=0.01))
     checks.jobs_are_told_once(truth)
-    checks.tools_run_once(world.notes, truth)
+    work.tools_run_once(world.notes, truth)
 
 
 @explored()
 async def test_c9_a_disk_that_fails_for_a_while_ends_nothing(
-    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, MODES, STOPS, CLEARS)
+    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, TOOLS, MODES, STOPS, CLEARS)
 ) -> None:
     truth = await play(world, script, Faults(disk=(Fault.FULL, Fault.BUSY, Fault.ERROR)))
     checks.ends_once(world.notes, truth)
-    checks.tools_live(world.notes)
-    checks.tools_run_once(world.notes, truth, is_whole=True)
+    work.tools_live(world.notes)
+    work.tools_run_once(world.notes, truth, is_whole=True)
     checks.told_whole(world.notes, truth)
 
 
@@ -126,3 +149,34 @@ async def test_c6_a_second_program_is_told_who_owns_the_store_and_opens_nothing(
 
     truth = await play(world, script, beside=intrude)
     checks.ends_once(world.notes, truth)
+
+
+def cut_short(data: bytes) -> bytes:
+    return data[: len(data) // 2]
+
+
+def of_another_kind(data: bytes) -> bytes:
+    return b"no database file" + data[16:]
+
+
+def of_a_later_program(data: bytes) -> bytes:
+    return data[:60] + (10_000).to_bytes(4, "big") + data[64:]
+
+
+@explored(share=0.5)
+async def test_c8_a_database_that_is_damaged_or_newer_is_refused_and_left_as_it_is(
+    world: DaemonWorld,
+    script: Any = scripts(QUICK, TOOLS, longest=1),
+    damage: Any = st.sampled_from((cut_short, of_another_kind, of_a_later_program)),
+) -> None:
+    one = Play(world=world, script=script)
+    await one.go()
+    path = world.disk.path(DATABASE)
+    path.write_bytes(damage(path.read_bytes()))
+    before = {file.name: file.read_bytes() for file in path.parent.iterdir() if file.is_file()}
+    life = Life(play=one, number=len(one.lives), crashes=world.crashes, access=access_to(world))
+    with pytest.raises(SystemFailed) as failed:
+        async with run_system(build_house(life.composed(life.access, lambda _gateway: ())).spec):
+            raise AssertionError("a damaged database is used")
+    assert any(isinstance(leaf, StoreDamaged) for leaf in failed.value.leaves)
+    assert {file.name: file.read_bytes() for file in path.parent.iterdir() if file.is_file()} == before

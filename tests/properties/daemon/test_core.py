@@ -1,0 +1,62 @@
+"""Scripts of what matters most, few enough to be certified: every schedule with at most so many holds and ticks.
+
+Each is checked for every rule that fits. `KESOKU_CERTIFY=1 pytest tests/properties/daemon/test_core.py` takes minutes.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.properties.daemon import checks, model, work
+from tests.properties.daemon.exploring import certified
+from tests.properties.daemon.lives import play
+from tests.properties.daemon.script import End, How, Say, Script, Stop
+from tests.properties.daemon.seams import DaemonWorld
+
+INTERRUPTED: Final = Script(rooms=((Say(model.WORK), Say(model.HELLO, 1.0)),))
+"""A message while a tool runs."""
+STOPPED: Final = Script(rooms=((Say(model.TALK), Stop(1.0), Say(model.HELLO)),))
+"""A stop while the model thinks, and a message right behind it."""
+RESTARTED: Final = Script(rooms=((Say(model.WORK),),), ends=(End(How.TERMINATED, 1.0),))
+"""A restart in order while a tool runs."""
+KILLED: Final = Script(rooms=((Say(model.WORK),),), ends=(End(How.KILLED, 1.0),))
+"""A kill while a tool runs."""
+
+
+async def holds(world: DaemonWorld, script: Script, *, is_whole: bool) -> None:
+    """Play the script and check what holds of any."""
+    truth = await play(world, script)
+    notes = world.notes
+    checks.ends_once(notes, truth)
+    checks.numbered(notes, truth)
+    checks.history_stands(notes, truth)
+    checks.heard_in_order(truth)
+    checks.delivered_in_order(notes, truth, once=is_whole)
+    checks.told_whole(notes, truth)
+    work.one_at_a_time(notes, parallel=4)
+    work.tools_run_once(notes, truth, is_whole=is_whole)
+    work.results_stand_together(truth)
+    work.stops_end_what_they_cover(notes, truth)
+    checks.sessions_rest(notes)
+    if is_whole:
+        work.tools_live(notes)
+
+
+@certified()
+async def test_a_message_while_a_tool_runs(world: DaemonWorld) -> None:
+    await holds(world, INTERRUPTED, is_whole=True)
+
+
+@certified()
+async def test_a_stop_while_the_model_thinks(world: DaemonWorld) -> None:
+    await holds(world, STOPPED, is_whole=True)
+
+
+@certified()
+async def test_a_restart_in_order_while_a_tool_runs(world: DaemonWorld) -> None:
+    await holds(world, RESTARTED, is_whole=True)
+
+
+@certified()
+async def test_a_kill_while_a_tool_runs(world: DaemonWorld) -> None:
+    await holds(world, KILLED, is_whole=False)

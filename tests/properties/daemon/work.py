@@ -1,0 +1,197 @@
+"""What has to hold of workers, inferences and tools in a run of the daemon, and of what ends them.
+
+As `checks` does, each takes the notes, or the truth of the end, or both, and raises `AssertionError`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from itertools import pairwise
+
+from attrs import evolve
+
+from kesoku_actors.app.graces import STOP_S, divide
+from kesoku_actors.harness.checks import Span, never_killed, ordered, prompt
+from kesoku_actors.harness.notes import Note
+from kesoku_actors.protocol import Outcome, Reason, Role, Status, Type
+from kesoku_actors.tools.options import DEADLINE_S
+from tests.properties.daemon.checks import CLOCK_S, Notes, by_seq, people, reason, rows_seen
+from tests.properties.daemon.truth import Truth
+
+
+def one_at_a_time(notes: Notes, *, parallel: int) -> None:
+    """A session has one worker, one inference and so many tools at a time (I1)."""
+    ordered(notes, "event", key="worker", by="session").demand()
+    thinking: dict[str, str] = {}
+    running = defaultdict[str, set[str]](set)
+    for note in notes:
+        match note.kind:
+            case "begins":
+                thinking.clear()
+                running.clear()
+            case "thinks":
+                assert note["session"] not in thinking, f"a second inference: {note}"
+                thinking[note["session"]] = note["inference"]
+            case "thought" | "cancelled" | "failed":
+                assert thinking.pop(note["session"]) == note["inference"]
+            case "began":
+                running[note["session"]].add(note["call"])
+                assert len(running[note["session"]]) <= parallel, f"too many tools: {note}"
+            case "ended" | "killed":
+                running[note["session"]].discard(note["call"])
+            case _:
+                pass
+
+
+def thinks_no_longer(notes: Notes) -> None:
+    """An inference that has not read a person's message ends before time passes; so does one that was stopped (I2, I7,
+    I9). For runs in which time passes only when nobody can run, in the mode `interrupt`."""
+    told: list[Note] = []
+    thinking: dict[str, Note] = {}
+    for note in notes:
+        match note.kind:
+            case "thinks":
+                thinking[note["session"]] = note
+            case "thought" | "cancelled" | "failed":
+                told.append(evolve(note, kind="closed", fields={"inference": note["inference"]}))
+                thinking.pop(note["session"], None)
+            case "accepted" | "stopped":
+                one = thinking.get(note["session"])
+                is_meant = note.kind == "stopped" or note["is_person"]
+                if one is not None and is_meant and note.fields.get("id") not in one["read"]:
+                    told.append(evolve(note, kind="due", fields={"inference": one["inference"]}))
+            case _:
+                pass
+    prompt(told, "due", "closed", by="inference", within_s=0.0).demand()
+
+
+def starts_no_more(notes: Notes, truth: Truth) -> None:
+    """After a person spoke no call of the turn before starts (I3, I4); as above, in the mode `interrupt`."""
+    spoke = defaultdict[str, list[Note]](list)
+    roots = {row.id: row.root_id for row in truth.rows if row.type is Type.TOOL_CALL}
+    seqs = {row.id: row.seq for row in truth.rows}
+    for note in notes:
+        if note.kind == "accepted" and note["is_person"]:
+            spoke[note["session"]].append(note)
+        elif note.kind == "began" and (root := roots.get(note["call"])) is not None:
+            newer = [one for one in spoke[note["session"]] if one["seq"] > seqs[root] and one.time < note.time]
+            assert newer == [], f"a call began after a newer message: {note}"
+
+
+def tools_live(notes: Notes) -> None:
+    """A tool that has begun ends by itself (I3)."""
+    never_killed(notes, Span(begin="began", end="ended", by="call"), killed="killed").demand()
+
+
+def ended_for_a_reason(notes: Notes) -> None:
+    """A tool is ended at its deadline, by force, or when the program stops and the grace is over, and not before (I7,
+    I8, C7)."""
+    began: dict[str, Note] = {}
+    forced: set[str] = set()
+    stopping: Note | None = None
+    for note in notes:
+        match note.kind:
+            case "began":
+                began[note["call"]] = note
+            case "forcing":
+                forced.add(note["session"])
+            case "begins":
+                stopping = None
+            case "dies":
+                stopping = note
+            case "killed":
+                is_late = note.time - began[note["call"]].time >= DEADLINE_S - CLOCK_S
+                is_over = stopping is not None and note.time - stopping.time >= divide(STOP_S).tools_s - CLOCK_S
+                assert is_late or is_over or note["session"] in forced, f"ended for no reason: {note}"
+            case _:
+                pass
+
+
+def force_ends_tools(notes: Notes) -> None:
+    """What runs when force is accepted ends before time passes (I7); for runs in which time passes only when nobody can
+    run."""
+    told: list[Note] = []
+    running = defaultdict[str, set[str]](set)
+    for note in notes:
+        match note.kind:
+            case "began":
+                running[note["session"]].add(note["call"])
+            case "ended" | "killed":
+                running[note["session"]].discard(note["call"])
+                told.append(evolve(note, kind="over"))
+            case "forced" if note["reply"] == "Stop":
+                told += [evolve(note, kind="due", fields={"call": call}) for call in sorted(running[note["session"]])]
+            case _:
+                pass
+    prompt(told, "due", "over", by="call", within_s=0.0).demand()
+
+
+def stops_in_order(notes: Notes) -> None:
+    """A program that is to end starts no call and no inference any more, cancels the inferences that run, and is over
+    in time (C7); for runs in which time passes only when nobody can run."""
+    asked: Note | None = None
+    thinking: dict[str, Note] = {}
+    for note in notes:
+        match note.kind:
+            case "begins":
+                thinking.clear()
+            case "dies":
+                asked = note
+            case "ends":
+                assert asked is None or note.time - asked.time <= STOP_S, "it took too long to stop"
+                asked = None
+            case "thinks" | "began":
+                assert asked is None or note.time == asked.time, f"something began after the stop: {note}"
+                if note.kind == "thinks":
+                    thinking[note["inference"]] = note
+            case "thought" | "cancelled" | "failed":
+                del thinking[note["inference"]]
+                assert asked is None or note.time == asked.time, f"an inference went on after the stop: {note}"
+            case _:
+                pass
+
+
+def tools_run_once(notes: Notes, truth: Truth, *, is_whole: bool = False) -> None:
+    """A call runs once at most, and has one result that says how it went (C3, O4); `is_whole`: nothing crashed."""
+    begun = Counter(note["call"] for note in notes if note.kind == "began")
+    ended = {note["call"] for note in notes if note.kind == "ended"}
+    assert [call for call, count in begun.items() if count > 1] == [], "a call ran twice"
+    results = Counter(row.parent_id for row in truth.rows if row.type is Type.TOOL_RESULT)
+    calls = {row.id: row for row in truth.rows if row.type is Type.TOOL_CALL}
+    assert results == Counter(dict.fromkeys(calls, 1)), "a call has no result, or two"
+    for row in truth.rows:
+        if row.type is not Type.TOOL_RESULT:
+            continue
+        outcome, call = row.metadata["outcome"], row.parent_id
+        if outcome == Outcome.OK:
+            assert call in ended, "a result of a call that did not end"
+        if outcome == Outcome.INTERRUPTED and call in begun:
+            assert call not in ended, "what had ended counts as interrupted"
+        if is_whole:
+            assert outcome != Outcome.UNKNOWN, "nothing crashed, and an outcome is not known"
+
+
+def results_stand_together(truth: Truth) -> None:
+    """The results of a batch stand together, in the order of their calls (O3)."""
+    for history in truth.histories.values():
+        calls = sorted((row for row in history.messages if row.type is Type.TOOL_CALL), key=by_seq)
+        results = {row.parent_id: row.seq for row in history.messages if row.type is Type.TOOL_RESULT}
+        for one, other in pairwise(calls):
+            if other.seq == one.seq + 1:
+                assert results[other.id] == results[one.id] + 1, "a batch's results stand apart"
+
+
+def stops_end_what_they_cover(notes: Notes, truth: Truth) -> None:
+    """A stop ends all it covers, and what only waited starts no turn; it ends nothing else (I7)."""
+    rows = {row.id: row for row in truth.rows}
+    states = list(rows_seen(notes))
+    for stop in truth.stops:
+        assert None not in stop.covers.values(), "a stop is done and something it covers is not"
+        for message_id in stop.covers:
+            before = [note for note in states if note["id"] == message_id and note["rev"] < stop.seq]
+            waited = bool(before) and before[-1]["status"] == "pending_agent" and before[-1]["root"] is None
+            if waited and message_id in rows and rows[message_id].role is Role.USER:
+                assert rows[message_id].status is Status.INTERRUPTED, "a covered message was answered"
+    covered = {message_id for stop in truth.stops for message_id in stop.covers}
+    stopped = {row.id for row in people(truth) if reason(row) in (Reason.STOPPED, Reason.FORCED, Reason.CLEARED)}
+    assert stopped <= covered, "a stop ended what it does not cover"
