@@ -34,6 +34,8 @@ Ambient = ContextVar[Mapping[str, object]]
 
 _NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
 _LEVELS: Final = ((ERROR, "error"), (WARNING, "warning"), (INFO, "info"), (DEBUG, "debug"))
+LEVELS: Final[Mapping[str, int]] = MappingProxyType({name: level for level, name in _LEVELS})
+"""By their names, the quietest first."""
 _COLOURS: Final = MappingProxyType({"error": "31", "warning": "33", "info": "36", "debug": "2"})
 _SHORTEST_SECRET: Final = 6
 _LONGEST_VALUE: Final = 2_000
@@ -75,9 +77,9 @@ class Logger:
         """Say what only a developer wants to know."""
         self._say(DEBUG, event, fields, None)
 
-    def info(self, event: str, **fields: object) -> None:
+    def info(self, event: str, *, cause: BaseException | None = None, **fields: object) -> None:
         """Say what an operator may want to know."""
-        self._say(INFO, event, fields, None)
+        self._say(INFO, event, fields, cause)
 
     def warning(self, event: str, *, cause: BaseException | None = None, **fields: object) -> None:
         """Say what an operator should look at."""

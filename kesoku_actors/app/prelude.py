@@ -122,10 +122,11 @@ def warm(provider: Provider) -> None:
 
 
 def stderr_log(settings: Settings, is_tty: bool) -> tuple[Sink, int]:
-    """Return a sink on standard error and its level: on a terminal only errors, which would stand in the talk."""
+    """Return a sink on standard error and its level: what was asked for, else on a terminal only errors, as
+    the rest would stand in the talk."""
     mask = mask_secrets(settings.secrets())
     sink = stream_sink(sys.stderr, mask=mask, environ=os.environ) if sys.stderr is not None else _nowhere
-    return sink, ERROR if is_tty else WARNING
+    return sink, settings.log_level or (ERROR if is_tty else WARNING)
 
 
 def most_telling(failed: SystemFailed) -> KesokuError:

@@ -35,7 +35,7 @@ from kesoku_actors.app.sections import (
 )
 from kesoku_actors.app.settings_checks import CHECKS, check_skill_roots, check_tool_roots, resolve_paths, show_key
 from kesoku_actors.app.settings_decode import Problem, decode_section, settings_converter, unknown_key
-from kesoku_actors.app.settings_environment import Composed, compose
+from kesoku_actors.app.settings_environment import Composed, compose, log_level
 from kesoku_actors.app.settings_file import ConfigFile, read_config_file
 from kesoku_actors.app.settings_lines import KeyPath
 from kesoku_actors.app.settings_pending import without_effect
@@ -66,6 +66,8 @@ class Settings:
     """What a person should be told before the run, a line each."""
     program: str = field(default=PROGRAM, eq=False)
     """How a person calls this program, for hints."""
+    log_level: int | None = field(default=None, eq=False)
+    """What the log on standard error begins with, where a person asked for it."""
     unfinished: frozenset[str] = field(default=frozenset(), eq=False)
     """Sections in which something is still the sample's placeholder; a warning tells of it."""
 
@@ -113,7 +115,7 @@ def load_settings(
     defaults hold, and paths are relative to `home`. `further` may find problems that only the whole shows. Raises
     `ConfigError` with a line for each problem.
     """
-    program = program_name(environ)
+    program, level = program_name(environ), log_level(environ)
     file = _find(path, home, program)
     folder = file.path.parent if file is not None else home or data_folder()
     composed = compose(file.data if file is not None else {}, environ, overrides or {})
@@ -123,7 +125,9 @@ def load_settings(
     idle = list(without_effect(values))
     warnings = (*_warnings(file, composed), *_lines(idle, file, composed))
     source, unfinished = None if file is None else file.path, frozenset(str(key[0]) for key in composed.placeholders)
-    settings = Settings(**values, source=source, warnings=warnings, program=program, unfinished=unfinished)
+    settings = Settings(
+        **values, source=source, warnings=warnings, program=program, log_level=level, unfinished=unfinished
+    )
     if further is not None and (problems := list(further(settings))):
         raise ConfigError("\n".join(_lines(problems, file, composed)))
     return settings

@@ -13,6 +13,8 @@ from typing import Any, Final
 from attrs import frozen
 
 from kesoku_actors.app.settings_lines import KeyPath
+from kesoku_actors.errors import ConfigError
+from kesoku_actors.log import LEVELS
 
 FALLBACKS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("gemini", "api_key"): ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
@@ -26,6 +28,10 @@ FALLBACKS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
 """Tried in order. Claude's location has none: its models are in fewer places than the rest of the project."""
 
 PLACEHOLDERS: Final = ("your-api-key", "gcp-project-id", "discord-bot-token")
+
+
+LOG: Final = "KESOKU_LOG"
+"""Names the level of the log on standard error."""
 
 
 @frozen(kw_only=True)
@@ -60,6 +66,14 @@ def compose(file: Mapping[str, Any], environ: Mapping[str, str], overrides: Mapp
             section[key] = value
             sources[name, key] = "command line"
     return Composed(data=data, sources=sources, placeholders=placeholders)
+
+
+def log_level(environ: Mapping[str, str]) -> int | None:
+    """Return the level of the log that was asked for, if one was. Raises `ConfigError`."""
+    name = environ.get(LOG, "").strip().lower()
+    if name and name not in LEVELS:
+        raise ConfigError(f"environment variable {LOG}: there is no level {name!r}; there are {', '.join(LEVELS)}")
+    return LEVELS.get(name)
 
 
 def _drop_placeholders(data: Mapping[str, Any]) -> tuple[KeyPath, ...]:

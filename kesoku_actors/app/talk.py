@@ -50,7 +50,7 @@ def run_interactive(request: TalkRequest) -> int:
     log = _ScreenLog(mask=mask_secrets(request.settings.secrets()))
     with quiet_keys(sys.stdin), use_settings(request.settings):
         channel, chosen = trio.run(talked_in, request, real_world())
-        prelude = prepare(request.settings, log, ERROR, chosen)
+        prelude = prepare(request.settings, log, request.settings.log_level or ERROR, chosen)
         screen = Screen(
             out=stream_output(sys.stdout),
             clock=prelude.world.clock,

@@ -275,7 +275,8 @@ class Hands:
             except ProviderError as error:
                 end = error
                 self.prompter.refused(error)
-                parts.log.warning("inference failed", session=self.key.session_id, kind=error.kind, error=str(error))
+                # People are told by whoever waits for it: by what follows, or by the end of the turn.
+                parts.log.info("inference failed", session=self.key.session_id, kind=error.kind, error=str(error))
                 event = v.ModelFailed(
                     effect.ticket,
                     provider=name,

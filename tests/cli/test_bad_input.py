@@ -59,3 +59,22 @@ def test_a_prompt_of_five_megabytes_is_answered(shell: Shell) -> None:
     code, output, errors = shell("head -c 5000000 /dev/zero | tr '\\0' x | $K chat --llm scripted")
     assert (code, errors_in(errors)) == (0, [])
     assert "I am a scripted model" in output
+
+
+def test_an_inference_that_fails_is_one_line_in_a_pipe_and_in_the_log_where_that_is_asked_for(
+    shell: Shell, tmp_path: Path
+) -> None:
+    (tmp_path / "s.toml").write_text('repeat = true\ninferences = [[{ fail = "auth" }]]\n')
+    (tmp_path / "c.toml").write_text('[scripted]\nscenario_path = "s.toml"\n[shell]\nenabled = false\n')
+    chat = "$K chat -c c.toml --llm scripted hello"
+    code, output, errors = shell(chat)
+    answers, error, last = errors.splitlines()
+    assert (code, output) == (1, "")
+    assert (answers.endswith(" answers"), error.startswith("{"), last.endswith("🛑")) == (True, False, True)
+    asked = shell(chat, KESOKU_LOG="info")[2]
+    assert [line for line in asked.splitlines() if line.startswith("{") and '"inference failed"' in line]
+
+
+def test_a_level_of_the_log_that_does_not_exist_is_one_line_naming_those_that_do(shell: Shell) -> None:
+    line = "kesoku-actors: error: environment variable KESOKU_LOG: there is no level 'loud'; "
+    assert shell("$K chat hello", KESOKU_LOG="loud") == (78, "", f"{line}there are error, warning, info, debug\n")

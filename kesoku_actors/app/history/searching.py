@@ -22,7 +22,7 @@ from kesoku_actors.app.prelude import stderr_log
 from kesoku_actors.app.search import index_path
 from kesoku_actors.app.settings import Settings
 from kesoku_actors.clock import World
-from kesoku_actors.log import WARNING, Logger, mask_secrets, write_if_open
+from kesoku_actors.log import Logger, mask_secrets, write_if_open
 from kesoku_actors.search import Hit, IndexUnusable, Search
 from kesoku_actors.store import Reader
 
@@ -43,7 +43,8 @@ class SearchRequest:
 def search_history(request: SearchRequest, world: World) -> int:
     """Print what was found, the best first, and return the exit code. Raises `IndexUnusable`, store faults."""
     mask = mask_secrets(request.settings.secrets())
-    log = Logger(sink=stderr_log(request.settings, False)[0], wall=world.clock.wall, level=WARNING)
+    sink, level = stderr_log(request.settings, False)
+    log = Logger(sink=sink, wall=world.clock.wall, level=level)
     hits = trio.run(_find, request, log)
     for text in _as_json(hits) if request.json else _as_lines(hits, coloured=is_coloured()):
         write(mask(text) + "\n")
