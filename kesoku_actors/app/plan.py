@@ -111,6 +111,7 @@ def plan_run(
             approval=approval_rules(settings, can_ask=can_ask),
             max_jobs=settings.tools.max_jobs,
             tell=log.warning,
+            raised=lambda tool, error: log.info("a tool raised", tool=tool, cause=error),
         ),
         resume_within_s=agent.resume_within_s,
         parallel_tools=agent.parallel_tools,

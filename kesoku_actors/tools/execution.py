@@ -43,6 +43,8 @@ class Executor:
 
     deadline_s: float
     threads: trio.CapacityLimiter
+    raised: Callable[[str, BaseException], None]
+    """Told of each tool that raised, and what."""
     mask: Callable[[str], str] = str
 
     @trio.lowlevel.enable_ki_protection
@@ -65,7 +67,8 @@ class Executor:
         deadline_s = self.deadline_s if tool.deadline_s is None else tool.deadline_s
         if run.ending is not None:
             return Execution(outcome=_ended(run, deadline_s, None))
-        attempt = _Attempt(run=run, deadline_s=deadline_s, become_job=become_job)
+        raised = functools.partial(self.raised, tool.name)
+        attempt = _Attempt(run=run, deadline_s=deadline_s, become_job=become_job, raised=raised)
         context = self._context(tool, run, report_process, attempt)
         call = functools.partial(tool.function, **arguments, **context)
         if not tool.signature.is_async:
@@ -92,12 +95,12 @@ class Executor:
         except BaseException as error:
             if has_leaf(error, (trio.Cancelled,)):
                 raise
-            return Execution(outcome=_failure(error))
+            return Execution(outcome=attempt.failed(error))
         finally:
             run.on_end = None
         match thread.leave():
             case Stage.RETURNED:
-                return Execution(outcome=_failure(thread.error) if thread.error else thread.result)
+                return Execution(outcome=attempt.failed(thread.error) if thread.error else thread.result)
             case Stage.LEFT:
                 return Execution(outcome=_left(tool, run, deadline_s), left_thread=True)
             case _:
@@ -136,6 +139,7 @@ class _Attempt:
     run: Run
     deadline_s: float
     become_job: BecomeJob
+    raised: Callable[[BaseException], None]
     hurry: trio.Event = field(factory=trio.Event)
     """Set when the tool asks to become a job before its deadline."""
     refusal: str | None = None
@@ -151,6 +155,11 @@ class _Attempt:
     def so_far(self) -> ToolOutcome | None:
         """Return what is known so far, if somebody tells."""
         return self._watched() if self._watched is not None else None
+
+    def failed(self, error: BaseException) -> ToolOutcome:
+        """Tell of what the function raised, and return it as a model reads it."""
+        self.raised(error)
+        return _failure(error)
 
     async def carry_out(self, call: Callable[[], Awaitable[Any]], *, may_become_job: bool) -> ToolOutcome | None:
         """Return what came of the call; none when it was ended from outside or at its deadline.
@@ -179,7 +188,7 @@ class _Attempt:
         except BaseException as error:
             if has_leaf(error, (trio.Cancelled,)):
                 raise
-            outcome = _failure(error)
+            outcome = self.failed(error)
         self.run.on_end = None
         return outcome
 

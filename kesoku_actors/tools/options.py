@@ -21,6 +21,10 @@ def _tell_nobody(_line: str) -> None:
     """Keep it to ourselves."""
 
 
+def _raised_unheard(_tool: str, _error: BaseException) -> None:
+    """Leave it to what the model reads."""
+
+
 @frozen(kw_only=True)
 class ToolOptions:
     """How calls are run."""
@@ -42,6 +46,8 @@ class ToolOptions:
     """How many may run in one session (I8)."""
     tell: Callable[[str], None] = _tell_nobody
     """Told what a person should know, one line each: of jobs that end with the program, of calls denied unasked."""
+    raised: Callable[[str, BaseException], None] = _raised_unheard
+    """Told the name of a tool and what it raised: the model reads no traceback, and who wrote the tool wants one."""
 
 
 @frozen(kw_only=True)

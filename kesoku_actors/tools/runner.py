@@ -80,7 +80,9 @@ class Tools:
         options, journal = self.options, self.journal
         self._runs = Dynamic("tools", on_exit=self._hear_exit)
         threads = trio.CapacityLimiter(options.threads)
-        self._executor = Executor(deadline_s=options.deadline_s, threads=threads, mask=options.mask)
+        self._executor = Executor(
+            deadline_s=options.deadline_s, threads=threads, mask=options.mask, raised=options.raised
+        )
         self._asker = Asker(
             rules=options.approval,
             board=self._board,

@@ -183,3 +183,22 @@ def test_without_file_tools_there_are_none(configured, shell: Shell) -> None:
     _, output, _ = shell("$K tools list -c config.toml 2>/dev/null")
     assert "read_file" not in output
     assert "greet" in output
+
+
+def test_who_wrote_a_tool_finds_in_the_log_where_it_raised(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "my_tools.py").write_text(
+        'def divide(by: int) -> float:\n    """Divide one."""\n    return 1 / by\n\n\n'
+        'async def find(name: str) -> str:\n    """Find a thing."""\n    return {}[name]\n'
+    )
+    (tmp_path / "my_tools.py").chmod(0o644)
+    calls = '{ call = "divide", arguments = { by = 0 } }, { call = "find", arguments = { name = "x" } }'
+    (tmp_path / "s.toml").write_text(f'inferences = [[{calls}], [{{ say = "Done." }}]]\n')
+    (tmp_path / "c.toml").write_text('[scripted]\nscenario_path = "s.toml"\n[tools]\nmodules = ["my_tools.py"]\n')
+    chat = "$K chat -c c.toml --llm scripted go"
+    code, _, errors = shell(chat, KESOKU_LOG="info")
+    told = [json.loads(line) for line in errors.splitlines() if line.startswith("{")]
+    raised = {entry["tool"]: entry["traceback"] for entry in told if entry["event"] == "a tool raised"}
+    assert (code, set(raised)) == (0, {"divide", "find"})
+    assert 'my_tools.py", line 3, in divide' in raised["divide"]
+    assert 'my_tools.py", line 8, in find' in raised["find"]
+    assert "Traceback" not in shell(chat)[2]
