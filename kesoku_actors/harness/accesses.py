@@ -85,7 +85,7 @@ class Accesses:
                 if id(argument[1]) not in self._seen and isinstance(argument[1], BaseException):
                     self._seen.add(id(argument[1]))
                     self._exceptions.append(argument[1])
-                    self.raised(argument[1], _site(frame))
+                    self.raised(argument[1], site_of_frame(frame))
             case _:
                 pass
         return self._line

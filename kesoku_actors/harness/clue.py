@@ -23,6 +23,8 @@ class Deciding:
     summary: str = ""
     """What goes wrong, for somebody who reads nothing else."""
     gap: Witness | None = None
+    others: frozenset[str] = frozenset()
+    """The tasks that have a part in it beside the two."""
 
 
 @define(eq=False)

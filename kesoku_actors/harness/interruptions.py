@@ -16,8 +16,13 @@ from kesoku_actors.harness.cause import Use, source_of
 from kesoku_actors.harness.clue import Clue, Deciding, at, gap_between, known, line_of, witness_of
 from kesoku_actors.harness.counterexample import Witness
 from kesoku_actors.harness.hold import Hold, Tick
+from kesoku_actors.harness.sites import Site, in_own_file
 
+CUT: Final = "is cancelled here, in the middle"
+"""What happens to a task at the line at which a cancellation comes out."""
+_OTHERWISE: Final = "; where B comes at another moment, the run passes."
 _OF_NURSERY: Final = "open_nursery("
+_RECEIVES: Final = ("receives from", "has to wait to receive from")
 
 
 def acted_late(clue: Clue) -> Deciding | None:
@@ -120,18 +125,57 @@ def cancelled(clue: Clue) -> Deciding | None:
         if use.touch.how != "cancels" or use.lane == "time":
             continue
         for label in _victims(clue, use):
-            site = stands_at(clue.failing, label, use.step.number)
+            step, site = _comes_out(clue, label, use.step.number)
             if site is None or _OF_NURSERY in source_of(site):
                 continue
-            victim = at(label, "is cancelled here, in the middle", site, use.step.number)
+            victim = at(label, CUT, site, step)
             other = witness_of(use, use.step.number)
-            words = "Here B comes while A is in the middle; where it comes elsewhere, the run passes."
+            called = "" if site.caller is None else f", called at {line_of(site.caller)}"
+            got = _got_last(clue, label, step)
+            said, giver = ("", None) if got is None else _in_hand(clue, *got)
             summary = (
-                f"`{other.lane}` cancels `{label}` at {line_of(other.site)} while it stands at {line_of(site)}, "
-                "and it goes no further."
+                f"`{other.lane}` cancels `{label}` at {line_of(other.site)}; that ends `{label}` at {line_of(site)}"
+                f"{called}; it goes no further.{said}"
             )
-            return Deciding(witnesses=(victim, other), words=words, summary=summary)
+            return Deciding(
+                witnesses=(victim, other),
+                words=f"B reaches A in the middle of something{_OTHERWISE if clue.passing is not None else '.'}",
+                summary=summary,
+                others=frozenset(() if giver is None else (giver,)),
+            )
     return None
+
+
+def _comes_out(clue: Clue, label: str, after: int) -> tuple[int, Site | None]:
+    """Return the step and the line at which a cancellation reaches a task: the first line of its own that waits then.
+
+    That may be a later line than it stood at: who has been handed something goes on to its next wait.
+    """
+    outs = (one for one in clue.failing.interrupted if one.lane == label and one.step >= after)
+    out = next(outs, None)
+    return (after, stands_at(clue.failing, label, after)) if out is None else (out.step, in_own_file(out.site))
+
+
+def _got_last(clue: Clue, label: str, before: int) -> tuple[Use, Use | None] | None:
+    """Return how a task last received something, and whose sending let it go on, if it had to wait for that."""
+    uses = [use for use in clue.failing.observed.uses if use.step.number <= before]
+    mine = [use for use in uses if use.lane == label and use.touch.how in _RECEIVES]
+    if not mine:
+        return None
+    last = mine[-1]
+    if last.touch.how == _RECEIVES[0]:
+        return last, None
+    of_same = (use for use in uses if use.touch.thing == last.touch.thing and use.order > last.order)
+    given = next((use for use in of_same if use.touch.how == "sends to"), None)
+    return None if given is None else (last, given)
+
+
+def _in_hand(clue: Clue, got: Use, given: Use | None) -> tuple[str, str | None]:
+    """Return in words what a task received last, and the task that it came from, if that is known."""
+    received = f" What it has received last, at {line_of(got.touch.site)}, comes from {got.touch.what}"
+    if given is None:
+        return f"{received}.", None
+    return f"{received}: `{given.lane}` sent it at {line_of(given.touch.site)}, step {given.step.number}.", given.lane
 
 
 def _victims(clue: Clue, use: Use) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Final
 
 from attrs import define, field, frozen
 
@@ -18,6 +19,9 @@ from kesoku_actors.harness.search import Plan
 from kesoku_actors.harness.sites import Site
 from kesoku_actors.harness.strategy import RunInfo, Strategy
 from kesoku_actors.harness.touches import Touch
+
+_CANCELLED: Final = "Cancelled"
+"""By its name, as only the control module knows the loop."""
 
 
 @frozen(kw_only=True, eq=False)
@@ -36,6 +40,8 @@ class Seen:
     observed: Observed
     raised: Raised | None
     """None when nothing was raised in the program, as when it is deadlocked."""
+    interrupted: tuple[Raised, ...] = ()
+    """Where a cancellation came out, each time that one did, in order."""
 
     @property
     def run(self) -> Run:
@@ -62,6 +68,7 @@ class _Notes:
 
     watch: Watch
     raised: dict[int, Raised] = field(factory=dict)
+    interrupted: list[Raised] = field(factory=list)
 
     def note(self, touch: Touch) -> None:
         if self.watch.run is not None:
@@ -70,7 +77,9 @@ class _Notes:
     def note_raised(self, error: BaseException, site: Site) -> None:
         run = self.watch.run
         if run is not None and run.last is not None:
-            self.raised[id(error)] = Raised(step=run.steps, lane=run.last.label, site=site)
+            found = self.raised[id(error)] = Raised(step=run.steps, lane=run.last.label, site=site)
+            if type(error).__name__ == _CANCELLED:
+                self.interrupted.append(found)
 
 
 def see(program: Program, strategy: Strategy, plan: Plan, info: RunInfo) -> Seen:
@@ -95,7 +104,7 @@ def see(program: Program, strategy: Strategy, plan: Plan, info: RunInfo) -> Seen
         raised = min(found, key=lambda one: one.step, default=None)
     last = run.trace[-1].number if run.trace else 0
     until = raised.step if raised is not None else run.ended_at if run.ended_at is not None else last
-    return Seen(Observed(run, until), raised)
+    return Seen(Observed(run, until), raised, tuple(notes.interrupted))
 
 
 def see_form(program: Program, form: Form, plan: Plan, info: RunInfo) -> Seen:

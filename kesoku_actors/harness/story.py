@@ -29,6 +29,7 @@ from kesoku_actors.harness.counterexample import (
 )
 from kesoku_actors.harness.failures import leaves
 from kesoku_actors.harness.hold import Event, Form, Hold
+from kesoku_actors.harness.interruptions import CUT
 from kesoku_actors.harness.observe import Seen
 from kesoku_actors.harness.sites import Site, in_own_file
 from kesoku_actors.harness.witnesses import deciding
@@ -100,7 +101,7 @@ class _Telling:
         self.ends = [raised.step] if raised is not None else waiting or list(last.values())[-1:]
 
     def _deciders(self) -> set[str]:
-        lanes = {one.lane for one in self.deciding.witnesses}
+        lanes = {one.lane for one in self.deciding.witnesses} | self.deciding.others
         lanes |= {self.failing.raised.lane} if self.failing.raised is not None else set()
         return lanes - {"time"}
 
@@ -140,6 +141,7 @@ class _Telling:
             uses[use.step.number].append(use)
         held = {(event.who, event.at) for event in self.form.events if isinstance(event, Hold)}
         raised = self.failing.raised if is_failing else None
+        cuts = {(one.lane, one.step): one.site for one in self.deciding.witnesses if is_failing and one.what == CUT}
         cancelled: set[str] = set()
         for step in observed.steps:
             lane = step.lane
@@ -147,14 +149,16 @@ class _Telling:
             if lane is None or lane.label not in self.shown:
                 continue
             here = [use for use in uses[step.number] if use.touch.thing in shared or _is_of(use, witnesses)]
-            is_witness = any(_is_of(use, witnesses) for use in here)
+            cut_at = cuts.get((lane.label, step.number))
+            is_witness = cut_at is not None or any(_is_of(use, witnesses) for use in here)
             is_held = is_failing and (lane.label, step.lane_step) in held
             is_end = raised is not None and raised.step == step.number
             if not (is_witness or is_held or is_end or (here and step.number in numbers)):
                 continue
             said = list(dict.fromkeys(_said(here)))
+            said += [CUT] if cut_at is not None else []
             said += ["FAILS"] if is_end else []
-            first = next((use.touch.site for use in here if _is_of(use, witnesses)), None)
+            first = next((use.touch.site for use in here if _is_of(use, witnesses)), cut_at)
             most = sorted(here, key=lambda use: (not use.touch.writes, not use.touch.is_plain))
             site = (
                 raised.site

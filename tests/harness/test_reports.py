@@ -120,6 +120,23 @@ def test_the_tasks_that_a_cancellation_reaches_are_told_from_those_that_happen_t
     assert (victim.lane, canceller.lane) == ("main/worker", "main/person")
 
 
+def test_a_cancellation_is_told_at_the_line_it_comes_out_at_with_what_was_received_last() -> None:
+    found = zoo("interrupted_worker")
+    victim, canceller = found.story.witnesses
+    assert victim.source.startswith("await work(1)")
+    assert victim.site is not None
+    assert victim.site.caller is not None
+    assert (victim.site.function, victim.site.caller.function) == ("store", "worker")
+    assert victim.step > canceller.step
+    drawn = {(row.lane, row.step): row for row in found.story.failing.doings}
+    assert drawn[victim.lane, victim.step].is_witness
+    assert any(lane == "main/sender" and "sends to" in row.what for (lane, _), row in drawn.items())
+    said = " ".join(text(found).split())
+    assert "What it has received last, at cancelling.py:23, comes from channel `to_worker, mailbox`" in said
+    assert "`main/sender` sent it at cancelling.py:30, step" in said
+    assert "called at cancelling.py:25; it goes no further" in said
+
+
 def three_in_a_circle() -> Any:
     async def main() -> None:
         locks = [trio.Lock() for _ in range(3)]
