@@ -12,6 +12,7 @@ tried again here (P2): the SDK's own retries are off.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal
 
 import trio
@@ -28,7 +29,7 @@ from kesoku_actors.llm.dialects.claude import declare
 from kesoku_actors.llm.media import MediaByRow, unshown
 from kesoku_actors.llm.media_files import MediaFiles
 from kesoku_actors.llm.media_rules import CLAUDE
-from kesoku_actors.llm.port import Emit, Limits, Piece, Reply, Request
+from kesoku_actors.llm.port import Emit, Limits, Piece, ProviderError, Reply, Request
 from kesoku_actors.llm.sdk_import import undisturbed
 from kesoku_actors.llm.writing import written_in_time
 from kesoku_actors.llm.written import Written, whole
@@ -106,12 +107,15 @@ class ClaudeModel:
         client = await self._connected()
         for rest in range(_MOST_PAUSES, -1, -1):
             async with client.stream(asked, sent=request.sent, heard=lambda: emit(_ALIVE)) as events:
-                with trio.CancelScope() as end:
-                    async for event in events:
-                        for piece in stream.feed(event):
-                            emit(piece)
-                        if stream.is_done:  # a connection read to its end serves the next request
-                            end.deadline = min(end.deadline, trio.current_time() + _GRACE_S)
+                async for event in events:
+                    for piece in stream.feed(event):
+                        emit(piece)
+                    if stream.is_done:
+                        break
+                # A connection read to its end serves the next request; nothing there is the message's any more.
+                with trio.move_on_after(_GRACE_S), suppress(ProviderError):
+                    async for _ in events:
+                        pass
             if not stream.is_paused or not rest:
                 break
             asked = whole("messages", going_on(written.body, stream.proceed()))

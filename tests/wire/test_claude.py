@@ -206,6 +206,23 @@ async def test_a_stream_that_breaks_is_an_error_to_be_retried(parts: Any) -> Non
     assert error.kind in ("cut", "garbage")
 
 
+@pytest.mark.parametrize(
+    "rest",
+    [
+        (Cut(),),
+        (b"event: message_delta\ndata: {not json\n\n",),
+        (sse(event("error", error={"type": "overloaded_error", "message": "Overloaded"})), Stall()),
+    ],
+    ids=["cut", "not JSON", "an error"],
+)
+async def test_what_comes_of_a_connection_behind_the_end_of_a_message_takes_nothing_from_it(rest: Any) -> None:
+    whole = answering(text("Hello."))
+    async with talking_to(Answer(parts=(*whole.parts, *rest)), whole) as (_server, _judge, model):
+        first = await infer(model)
+        assert await infer(model) == first
+    assert (first.text, first.usage.output) == ("Hello.", 12)
+
+
 async def test_a_server_that_is_not_there_cannot_be_reached() -> None:
     error = await refused(answering(text("x")), access=ClaudeAccess(api_key=KEY, base_url="http://127.0.0.1:9"))
     assert (error.kind, error.remedy) == ("connect", Remedy.RETRY)
