@@ -163,7 +163,7 @@ def test_a_bound_in_money_without_a_price_is_refused_and_one_that_is_reached_end
     _, listed, _ = shell("$K history list -c config.toml")
     assert sum("9.0K in, 1.0K out" in line and " $0.014 " in line for line in listed.splitlines()) == 2
     _, page, _ = shell(f"$K history show -c config.toml {listed.splitlines()[-1].split()[0]}")
-    assert "1 inference · tokens 9000 in, 1000 out · $0.014" in page
+    assert "1 step · tokens 9000 in, 1000 out · $0.014" in page
 
 
 def test_what_others_may_read_of_an_older_store_is_told_at_each_start(shell: Shell, tmp_path: Path) -> None:

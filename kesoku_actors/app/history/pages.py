@@ -91,8 +91,8 @@ def turn_lines(turn: Turn) -> Iterator[Line]:
     bad = root.status in (Status.INTERRUPTED, Status.ERROR)
     yield Line(f"turn {turn.number} · {_when(root.timestamp)} · {state}", Style.BAD if bad else Style.HEAD)
     if turn.steps:
-        inferences = f"{len(turn.steps)} inference{'' if len(turn.steps) == 1 else 's'}"
-        yield Line(f"  {inferences} · {spelled(total(step.step.usage for step in turn.steps))}", Style.DIM)
+        steps = f"{len(turn.steps)} step{'' if len(turn.steps) == 1 else 's'}"
+        yield Line(f"  {steps} · {spelled(total(step.step.usage for step in turn.steps))}", Style.DIM)
     after = _failed_after(turn)
     for message in turn.messages:
         yield from _message_lines(message)
