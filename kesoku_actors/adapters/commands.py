@@ -213,7 +213,7 @@ class CommandTable:
         return {command.name: command for command in self.commands}
 
     def _nearest(self, name: str) -> str:
-        near = difflib.get_close_matches(name, self._by_name(), n=1, cutoff=0.5)
+        near = difflib.get_close_matches(name, self._by_name(), n=1)
         return f"did you mean /{near[0]}?" if near else "/help lists them"
 
 

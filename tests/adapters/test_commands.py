@@ -156,6 +156,8 @@ def test_two_slashes_begin_a_message_with_one() -> None:
         ("/stpo", "did you mean /stop?"),
         ("/LMM", "did you mean /llm?"),
         ("/zzzzzz", "/help lists them"),
+        ("/foo", "/help lists them"),
+        ("/cancel", "/help lists them"),
         ("/stop now", "takes nothing"),
         ("/resume", "/resume ID"),
     ],
