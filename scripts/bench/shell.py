@@ -1,4 +1,4 @@
-"""Goal 29: what a command of the shell tool costs beside a bare process of trio; the sandbox beside it, not judged.
+"""Goal 36: what a command of the shell tool costs beside a bare process of trio; the sandbox beside it, not judged.
 
 The floor gives the same command to the same shell and reads what it prints. Ours is the tool: the command is parsed and
 judged, its process marked, limited and announced, and whatever it left is looked for. Judged by processor time, of us
@@ -24,7 +24,7 @@ from kesoku_actors.tools.shell import NoSandbox, Sandbox, ShellOptions, ShellPol
 from scripts.bench.folders import folder
 from scripts.bench.report import Row, row, show
 
-GOAL: Final = 29
+GOAL: Final = 36
 ROUNDS: Final = 7
 TIMES: Final = 25
 COMMAND: Final = "ls -la | sort > /dev/null && echo done"

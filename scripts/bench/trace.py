@@ -1,4 +1,4 @@
-"""Goals 21 and 22: what the trace of a long session costs, and what the turn log costs the event loop.
+"""Goals 34 and 35: what the trace of a long session costs, and what the turn log costs the event loop.
 
 The session has 2,000 inferences in 40 turns, each with a thought, a text and a call, and its turn log as it is kept by
 default. Its trace is written by the command, in a process of its own. For the log, a task of a loop looks how late it
@@ -43,7 +43,7 @@ IDLE_S: Final = 2.0
 
 
 def rows() -> list[Row]:
-    """Measure goals 21 and 22; takes about a minute."""
+    """Measure goals 34 and 35; takes about a minute."""
     times, sizes = [], []
     with folder() as path:
         run_child("-m", "scripts.bench.trace", str(path))  # apart: a child of ours would begin with all our memory
@@ -56,10 +56,10 @@ def rows() -> list[Row]:
             sizes.append(mib)
     idle, lags = zip(*(trio.run(_lag) for _ in range(ROUNDS)), strict=True)
     return [
-        row(21, "trace of 2,000 inferences / 2 s", limit=1.0, ours=times, floor=[MOST_S] * ROUNDS),
-        row(21, "its memory / 150 MB", limit=1.0, ours=sizes, floor=[MOST_MIB] * ROUNDS),
+        row(34, "trace of 2,000 inferences / 2 s", limit=1.0, ours=times, floor=[MOST_S] * ROUNDS),
+        row(34, "its memory / 150 MB", limit=1.0, ours=sizes, floor=[MOST_MIB] * ROUNDS),
         row(
-            22,
+            35,
             "lag beside a log of 5,000 messages / 5 ms",
             limit=1.0,
             ours=lags,
