@@ -31,6 +31,7 @@ from kesoku_actors.protocol.events import (
     ModeChanged,
     Removed,
     StopEnded,
+    ToolEnded,
     ToolProgress,
 )
 from kesoku_actors.protocol.invalid import InvalidMessage
@@ -130,6 +131,7 @@ __all__ = [
     "StopEnded",
     "StoredStep",
     "TooManyJobs",
+    "ToolEnded",
     "ToolProgress",
     "ToolSchema",
     "Type",

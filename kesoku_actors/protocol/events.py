@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from attrs import frozen
 
-from kesoku_actors.protocol.messages import Message
+from kesoku_actors.protocol.messages import Message, Outcome
 from kesoku_actors.protocol.sessions import BusyMode, CallState
 
 
@@ -88,6 +88,15 @@ class ToolProgress:
 
 
 @frozen(kw_only=True)
+class ToolEnded:
+    """A call came to an end; its result comes as a row when every call made with it has ended (O3)."""
+
+    session_id: str
+    call_id: str
+    outcome: Outcome
+
+
+@frozen(kw_only=True)
 class ApprovalChanged:
     """A call waits for a person's yes, or does not any more (T7); what waits is stored."""
 
@@ -122,4 +131,6 @@ class ModeChanged:
     mode: BusyMode
 
 
-Event = Changed | Removed | Delta | ActivityChanged | ToolProgress | ApprovalChanged | StopEnded | ModeChanged
+Event = (
+    Changed | Removed | Delta | ActivityChanged | ToolProgress | ToolEnded | ApprovalChanged | StopEnded | ModeChanged
+)

@@ -28,6 +28,7 @@ from kesoku_actors.protocol import (
     Delta,
     DeltaKind,
     Message,
+    ToolEnded,
     ToolProgress,
     Usage,
 )
@@ -164,10 +165,16 @@ class Hands:
                 raise AssertionError("the loop ends itself")
 
     def tell(self, event: v.Event) -> None:
-        """Let listeners see that a call runs."""
-        if isinstance(event, v.ToolStarted):
-            progress = ToolProgress(session_id=self.key.session_id, call_id=event.call_id)
-            self.parts.gateway.hint(progress, self.channel)
+        """Let listeners see that a call runs, and that it runs no more."""
+        session_id = self.key.session_id
+        match event:
+            case v.ToolStarted(call_id=call_id):
+                self.parts.gateway.hint(ToolProgress(session_id=session_id, call_id=call_id), self.channel)
+            case v.ToolSettled(call_id=call_id, outcome=outcome):
+                ended = ToolEnded(session_id=session_id, call_id=call_id, outcome=outcome)
+                self.parts.gateway.hint(ended, self.channel)
+            case _:
+                return
 
     async def _gather(self, scope: trio.CancelScope, effect: v.BuildPrompt) -> None:
         """Build the prompt when its files are there and its layers are up to date, or name the messages whose files are

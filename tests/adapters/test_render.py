@@ -15,6 +15,7 @@ from kesoku_actors.adapters.terminal.render import (
     Gap,
     OpenCall,
     Receipt,
+    RestCall,
     Screen,
     Settle,
     StartCall,
@@ -32,6 +33,7 @@ from kesoku_actors.protocol import (
     Removed,
     Status,
     StopEnded,
+    ToolEnded,
     ToolProgress,
     Type,
 )
@@ -133,9 +135,11 @@ def test_a_call_is_opened_started_and_ended():
     made = call(2, "m1", "run_shell_command", {"command": "ls"})
     ended = result(3, "m1", made, "a\nb", "error", duration_s=1.5)
     progress = ToolProgress(session_id=SESSION, call_id="m2")
-    assert operations(Changed(message=made), progress, Changed(message=ended)) == [
+    rests = ToolEnded(session_id=SESSION, call_id="m2", outcome=Outcome.ERROR)
+    assert operations(Changed(message=made), progress, rests, Changed(message=ended)) == [
         OpenCall("m2", "run_shell_command", "$ ls"),
         StartCall("m2"),
+        RestCall("m2", Outcome.ERROR),
         EndCall("m2", Outcome.ERROR, 1.5, "a\nb"),
     ]
 

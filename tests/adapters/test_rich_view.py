@@ -17,7 +17,18 @@ from kesoku_actors.adapters.terminal.markdown import Flow, Painter, document, pl
 from kesoku_actors.adapters.terminal.redraw import redraw
 from kesoku_actors.adapters.terminal.rich_view import RichView
 from kesoku_actors.clock import Clock
-from kesoku_actors.protocol import Activity, ActivityChanged, Changed, Delta, DeltaKind, StopEnded, ToolProgress, Type
+from kesoku_actors.protocol import (
+    Activity,
+    ActivityChanged,
+    Changed,
+    Delta,
+    DeltaKind,
+    Outcome,
+    StopEnded,
+    ToolEnded,
+    ToolProgress,
+    Type,
+)
 from tests.adapters.screen import MemoryOutput, Terminal, ticking
 from tests.adapters.world import SESSION, answer, call, notice, result, said
 
@@ -180,6 +191,21 @@ async def test_a_lost_piece_shows_dots_until_the_row_comes():
     assert drawn(out).lines == ["one", "", "…", ""]
     await leave(view, answer(2, "m1", "one two three four"))
     assert drawn(out).lines == ["one two three four", "", ""]
+
+
+async def test_a_call_that_ended_before_those_made_with_it_does_not_look_as_if_it_ran():
+    out = MemoryOutput()
+    view = view_of(out)
+    made = call(2, "m1", "run_shell_command", {"command": "ls"}), call(3, "m1", "run_shell_command", {"command": "df"})
+    await stream(view, [Changed(message=each) for each in made])
+    await stream(view, [ToolProgress(session_id=SESSION, call_id="m2")])
+    await stream(view, [ToolEnded(session_id=SESSION, call_id="m2", outcome=Outcome.OK)])
+    first, _, second, *_ = drawn(out).lines
+    assert re.fullmatch(r"✓ \d+\.\d s  run_shell_command", first)
+    assert second == "● waiting  run_shell_command"
+    for _ in range(30):
+        await view.refresh()
+    assert drawn(out).lines[0] == first
 
 
 async def test_a_call_is_a_card_with_live_time_and_the_beginning_of_its_result():

@@ -20,12 +20,14 @@ from kesoku_actors.protocol import (
     Delta,
     DeltaKind,
     ModeChanged,
+    Outcome,
     Removed,
     Status,
     Step,
     StepState,
     StopEnded,
     StoredStep,
+    ToolEnded,
     ToolProgress,
     Type,
     Usage,
@@ -274,6 +276,7 @@ async def test_programs_get_one_object_a_line_and_the_summary_last():
         lambda: gateway.tell(delta("4\x1b[2J")),
         lambda: gateway.tell(ActivityChanged(session_id=SESSION, activity=Activity.TOOLS)),
         lambda: gateway.tell(ToolProgress(session_id=SESSION, call_id="m4")),
+        lambda: gateway.tell(ToolEnded(session_id=SESSION, call_id="m4", outcome=Outcome.OK)),
         lambda: gateway.tell(RECEIPT),
         lambda: gateway.tell(ModeChanged(chatbot_id="terminal", channel_id="here", mode=BusyMode.QUEUE)),
         lambda: gateway.put(call(5, "m2", "f", {"a": [1, {"b": "é\u2028"}]})),
@@ -288,6 +291,7 @@ async def test_programs_get_one_object_a_line_and_the_summary_last():
         ("delta", "4\x1b[2J"),
         ("activity", None),
         ("tool_started", None),
+        ("tool_ended", None),
         ("stop_ended", None),
         ("mode", None),
         ("message", "m5"),
@@ -296,8 +300,8 @@ async def test_programs_get_one_object_a_line_and_the_summary_last():
         ("message", "m2"),
         ("summary", "answered"),
     ]
-    assert (objects[0]["is_ours"], objects[10]["is_ours"]) == (False, True)
-    assert objects[8]["metadata"]["tool_arguments"] == {"a": [1, {"b": "é\u2028"}]}
+    assert (objects[0]["is_ours"], objects[11]["is_ours"]) == (False, True)
+    assert objects[9]["metadata"]["tool_arguments"] == {"a": [1, {"b": "é\u2028"}]}
     counts = {"steps", "context_tokens", "tools", "tokens", "cached", "thinking", "cost"}
     assert set(objects[-1]) == {"event", *counts, "seconds", "state"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 from rich.text import Text
 
 from kesoku_actors.adapters.terminal.harmless import harmless, one_line
@@ -30,19 +30,24 @@ class Card:
     command: str
     since: float | None = None
     """Monotonic seconds at which it began to run; none while it waits."""
+    rests: tuple[Outcome, float | None] | None = None
+    """What it came to, and in how many seconds: it has ended, and waits for the others made with it."""
 
     def texts(self, now: float) -> tuple[Text, ...]:
         """Return the card's lines as they are at `now`."""
+        command = _body(f"  {one_line(self.command)}")
+        if self.rests is not None:
+            return (_ended_head(self.name, *self.rests), command)
         state = "waiting" if self.since is None else f"{max(0.0, now - self.since):.0f} s"
-        return (_head("●", "cyan", self.name, state), _body(f"  {one_line(self.command)}"))
+        return (_head("●", "cyan", self.name, state), command)
+
+    def resting(self, outcome: Outcome, now: float) -> Card:
+        """Return the card of a call that ended at `now`."""
+        return evolve(self, rests=(outcome, None if self.since is None else max(0.0, now - self.since)))
 
     def ended(self, outcome: Outcome, duration_s: float | None, result: str) -> tuple[Text, ...]:
         """Return the card's last lines."""
-        sign, style = _SIGNS[outcome]
-        words = [] if outcome is Outcome.OK else [outcome.value]
-        words += [] if duration_s is None else [f"{duration_s:.1f} s"]
-        head = _head(sign, style, self.name, " · ".join(words))
-        return (head, _body(f"  {one_line(self.command)}"), *excerpt(result))
+        return (_ended_head(self.name, outcome, duration_s), _body(f"  {one_line(self.command)}"), *excerpt(result))
 
 
 def excerpt(result: str) -> tuple[Text, ...]:
@@ -54,6 +59,13 @@ def excerpt(result: str) -> tuple[Text, ...]:
     rest = len(lines) - len(shown)
     more = (_body(f"  … {rest} more lines"),) if rest else ()
     return (*(_body(f"  │ {line[:_LONGEST_LINE]}") for line in shown), *more)
+
+
+def _ended_head(name: str, outcome: Outcome, duration_s: float | None) -> Text:
+    sign, style = _SIGNS[outcome]
+    words = [] if outcome is Outcome.OK else [outcome.value]
+    words += [] if duration_s is None else [f"{duration_s:.1f} s"]
+    return _head(sign, style, name, " · ".join(words))
 
 
 def _head(sign: str, style: str, name: str, state: str) -> Text:

@@ -4,8 +4,8 @@ Every object has an `event`; its other keys are the fields of the value it was m
 
 * `message`: a row that is new or has changed (`kesoku_actors.protocol.Message`)
 * `answer`, `notice`: a message that leaves, with `text`, `is_ours`, `is_again` and the row as `message`
-* `delta`, `activity`, `tool_started`: hints (`Delta`, `ActivityChanged`, `ToolProgress`); a delta of a later
-  inference or attempt replaces what came before it, and the committed row replaces all of them (B2)
+* `delta`, `activity`, `tool_started`, `tool_ended`: hints (`Delta`, `ActivityChanged`, `ToolProgress`, `ToolEnded`); a
+  delta of a later inference or attempt replaces what came before it, and the committed row replaces all of them (B2)
 * `removed`, `approval`, `stop_ended`, `mode`: `Removed`, `ApprovalChanged`, `StopEnded`, `ModeChanged`
 * `summary`: the last object (`TurnSummary`)
 
@@ -32,6 +32,7 @@ from kesoku_actors.protocol import (
     ModeChanged,
     Removed,
     StopEnded,
+    ToolEnded,
     ToolProgress,
 )
 
@@ -39,6 +40,7 @@ NAMES: Final[Mapping[type[Event], str]] = {
     Delta: "delta",
     ActivityChanged: "activity",
     ToolProgress: "tool_started",
+    ToolEnded: "tool_ended",
     Removed: "removed",
     ApprovalChanged: "approval",
     StopEnded: "stop_ended",

@@ -34,6 +34,7 @@ from kesoku_actors.protocol import (
     Role,
     Status,
     StopEnded,
+    ToolEnded,
     ToolProgress,
     Type,
 )
@@ -90,6 +91,14 @@ class StartCall:
 
 
 @frozen
+class RestCall:
+    """A call runs no more, and its result is still to come."""
+
+    call_id: str
+    outcome: Outcome
+
+
+@frozen
 class EndCall:
     """A call has its result; `duration_s` is none when nobody measured it."""
 
@@ -117,7 +126,7 @@ class Receipt:
     lines: tuple[str, ...]
 
 
-Operation = Begin | Append | Gap | Drop | Settle | OpenCall | StartCall | EndCall | Work | Receipt
+Operation = Begin | Append | Gap | Drop | Settle | OpenCall | StartCall | RestCall | EndCall | Work | Receipt
 
 
 @frozen(kw_only=True)
@@ -162,6 +171,8 @@ def step(screen: Screen, event: Event) -> Step:
             return screen, (Work(activity, detail, for_s),)
         case ToolProgress(call_id=call_id):
             return screen, (StartCall(call_id),)
+        case ToolEnded(call_id=call_id, outcome=outcome):
+            return screen, (RestCall(call_id, outcome),)
         case StopEnded():
             return screen, (Receipt(receipt_lines(event)),)
         case Removed() | ModeChanged() | ApprovalChanged():

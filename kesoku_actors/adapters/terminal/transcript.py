@@ -23,6 +23,7 @@ from kesoku_actors.adapters.terminal.render import (
     OpenCall,
     Operation,
     Receipt,
+    RestCall,
     Screen,
     Settle,
     StartCall,
@@ -146,6 +147,9 @@ class Transcript:
             case StartCall(call_id=call_id):
                 if call_id in self.cards:
                     self.cards[call_id] = evolve(self.cards[call_id], since=self.clock.monotonic())
+            case RestCall(call_id=call_id, outcome=outcome):
+                if call_id in self.cards:
+                    self.cards[call_id] = self.cards[call_id].resting(outcome, self.clock.monotonic())
             case EndCall(call_id=call_id, outcome=outcome, duration_s=duration_s, text=text):
                 card = self.cards.pop(call_id, None) or Card(name="a call made earlier", command="")
                 self.print(*card.ended(outcome, duration_s, text), Text(""))
