@@ -48,14 +48,15 @@ def read_truth(connection: apsw.Connection, trees: tuple[SupervisorSpec, ...]) -
     return Truth(
         rows=everything.changed,
         removed=frozenset(message_id for message_id, _session, _rev in everything.removed),
-        stops=tuple(_stops(connection)),
+        stops=tuple(read_stops(connection)),
         sessions=sessions,
         histories={session_id: queries.history(connection, session_id) for session_id in sessions},
         trees=trees,
     )
 
 
-def _stops(connection: apsw.Connection) -> Iterator[StoredStop]:
+def read_stops(connection: apsw.Connection) -> Iterator[StoredStop]:
+    """Yield every stop that is stored, in order."""
     for seq, reason, forced in select(connection, "SELECT seq, reason, forced FROM stops ORDER BY seq"):
         covers: dict[str, str | None] = dict(
             select(connection, "SELECT message_id, ended FROM covers WHERE stop_seq = ?", (seq,))
