@@ -26,7 +26,7 @@ from kesoku_actors.llm.claude_request import ClaudeRequest
 from kesoku_actors.llm.claude_stream import ClaudeStream
 from kesoku_actors.llm.dialects import Declaring
 from kesoku_actors.llm.dialects.claude import declare
-from kesoku_actors.llm.media import MediaByRow, unshown
+from kesoku_actors.llm.media import MediaByRow, doubt_files, unshown
 from kesoku_actors.llm.media_files import MediaFiles
 from kesoku_actors.llm.media_rules import CLAUDE
 from kesoku_actors.llm.port import Emit, Limits, Piece, ProviderError, Reply, Request
@@ -98,6 +98,9 @@ class ClaudeModel:
         media = await self._files.of(request)
         try:
             await self._listen(stream, request, media, emit)
+        except ProviderError as error:
+            doubt_files(error, request, media)
+            raise
         finally:
             request.used(stream.usage)
         return evolve(self._declaring(request.tools).received(stream.reply()), unshown=unshown(media))

@@ -25,7 +25,7 @@ from kesoku_actors.llm.gemini_names import CONTEXT_TOKENS, ThinkingLevel
 from kesoku_actors.llm.gemini_request import GeminiRequest
 from kesoku_actors.llm.gemini_stream import GeminiStream
 from kesoku_actors.llm.google_token import GoogleToken
-from kesoku_actors.llm.media import MediaByRow, unshown
+from kesoku_actors.llm.media import MediaByRow, doubt_files, unshown
 from kesoku_actors.llm.media_files import MediaFiles
 from kesoku_actors.llm.media_rules import GEMINI
 from kesoku_actors.llm.port import Emit, Limits, Piece, ProviderError, Remedy, Reply, Request
@@ -109,6 +109,7 @@ class GeminiModel:
                 self.log.warning("the model cannot use tools: going on without them", model=self.model)
                 self.supports_tools = False
                 error.remedy = Remedy.RETRY
+            doubt_files(error, request, media)
             raise
         finally:
             request.used(stream.usage)

@@ -13,6 +13,7 @@ from typing import Any, Final
 from attrs import define, field, frozen
 
 from kesoku_actors.files.kinds import TEXT
+from kesoku_actors.llm.port import ProviderError, Remedy, Request
 
 PDF: Final = "application/pdf"
 
@@ -53,6 +54,21 @@ def unshown(media: MediaByRow) -> tuple[str, ...]:
     """Return which attachments a model only hears of, and why, for people."""
     left_out = [item for items in media.values() for item in items if isinstance(item, Unsent)]
     return tuple(dict.fromkeys(f"{item.path}: {item.reason}" for item in left_out))
+
+
+def size_of(media: MediaByRow) -> int:
+    """Return how many bytes files have together."""
+    return sum(len(item.data) for items in media.values() for item in items if isinstance(item, Media))
+
+
+def doubt_files(error: ProviderError, request: Request, media: MediaByRow) -> None:
+    """Have a request that was too long asked again without its files, if they are most of it.
+
+    No history is cut so far that they would fit, and nothing is learnt from it about how much text is read.
+    """
+    texts = sum(len(row.content) for row in request.history)
+    if error.remedy is Remedy.COMPACT and size_of(media) > texts:
+        error.remedy = Remedy.REPAIR
 
 
 def claude_block(item: Item) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from attrs import evolve
 from kesoku_actors.llm.claude_request import ClaudeRequest
 from kesoku_actors.llm.gemini_request import GeminiRequest
 from kesoku_actors.llm.kept_talk import write
-from kesoku_actors.llm.media import Media, MediaByRow
+from kesoku_actors.llm.media import size_of
 from kesoku_actors.llm.written import Written
 
 LARGE: Final = 256 << 10
@@ -31,8 +31,3 @@ async def written_in_time(wire: W) -> Written:
         return write(wire)
     alone = evolve(wire, request=evolve(wire.request, kept=None))
     return await trio.to_thread.run_sync(partial(write, alone), abandon_on_cancel=True)
-
-
-def size_of(media: MediaByRow) -> int:
-    """Return how many bytes files have together."""
-    return sum(len(item.data) for items in media.values() for item in items if isinstance(item, Media))

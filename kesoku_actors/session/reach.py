@@ -83,6 +83,8 @@ class Reach:
         """Learn from what the provider read for a request that we counted as `ours`."""
         if reported is not None and ours >= _SMALLEST_SAMPLE:
             self.ratio = min(_LARGEST_RATIO, max(_LEAST_RATIO, reported / ours))
+        if self.ceiling is not None:
+            self.ceiling = max(self.ceiling, ours * self.ratio)
 
     def refused(self, ours: float, error: ProviderError) -> None:
         """Learn from a refusal of a request that we counted as `ours`: from its numbers, else that it was too long."""
@@ -92,7 +94,8 @@ class Reach:
                 self.ratio = min(_LARGEST_RATIO, max(self.ratio, error.prompt_tokens / ours))
         else:
             tokens = ours * self.ratio
-            self.ceiling = min(tokens, self.ceiling or tokens) * _AFTER_REFUSAL
+            if self.ceiling is None or tokens <= self.ceiling:  # else it could not be cut: nothing new is learnt
+                self.ceiling = tokens * _AFTER_REFUSAL
 
 
 def reserve(context_tokens: int) -> int:

@@ -15,8 +15,8 @@ from kesoku_actors.llm.dialects.gemini import declare as for_gemini
 from kesoku_actors.llm.gemini_body import GeminiOptions
 from kesoku_actors.llm.gemini_request import GeminiRequest
 from kesoku_actors.llm.kept_talk import KeptTalks, write
-from kesoku_actors.llm.media import Media
-from kesoku_actors.llm.writing import LARGE, size_of, written_in_time
+from kesoku_actors.llm.media import Media, size_of
+from kesoku_actors.llm.writing import LARGE, written_in_time
 
 from .examples import DATE_TOOL, answered, asking, said
 

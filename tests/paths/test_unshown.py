@@ -20,8 +20,16 @@ from tests.paths.test_switching import (
     Talk,
     talking,
 )
+from tests.wire import claude_server as claude
+from tests.wire import gemini_server as gemini
+from tests.wire.loopback import Answer
 
-FILES = {"huge.png": claims(50_000, 50_000), "cat.png": picture(9, 9), "empty.pdf": b""}
+FILES = {
+    "huge.png": claims(50_000, 50_000),
+    "cat.png": picture(9, 9),
+    "empty.pdf": b"",
+    "noise.png": picture(300, 300, noisy=True),
+}
 
 
 async def ask_about(talk: Talk, folder: Path, names: list[str]) -> Any:
@@ -75,3 +83,30 @@ async def test_people_are_told_once_of_what_the_model_was_not_shown(tmp_path: Pa
         assert await talk.said(asked.session_id, Role.SYSTEM) == [told], "nobody is told again"
         bodies = talk.claude.bodies if name == "claude" else talk.gemini.bodies
         assert "50,000 x 50,000 pixels" in str(bodies[0]), "the model is, too"
+
+
+@pytest.mark.parametrize("name", ["claude", "gemini"])
+async def test_files_too_large_for_what_stands_between_are_left_out_and_the_talk_stays_as_long_as_it_was(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = Answer(status=413, headers=(("content-type", "text/html"),), parts=(b"<h1>Request Entity Too Large</h1>",))
+    sizes: list[int] = []
+    judging = claude.ClaudeJudge if name == "claude" else gemini.GeminiJudge
+    judge = judging.__call__
+
+    def bounded(self: Any, target: str, headers: dict[str, str], body: bytes) -> Answer | None:
+        sizes.append(len(body))
+        return page if len(body) > 200_000 else judge(self, target, headers, body)
+
+    monkeypatch.setattr(judging, "__call__", bounded)
+    async with talking(tmp_path, to_claude=(CLAUDE_SAYS,), to_gemini=(GEMINI_SAYS,), to_openai=(OPENAI_SAYS,)) as talk:
+        await talk.brains.choose(ROOM, name)
+        await talk.ask("Remember the heron.")
+        asked = await ask_about(talk, tmp_path, ["noise.png"])
+        assert asked.status is Status.PROCESSED, await talk.said(asked.session_id, Role.SYSTEM)
+        [told] = await talk.said(asked.session_id, Role.SYSTEM)
+        assert "attachments/noise.png: the model's service refused" in told
+        assert (await talk.ask("And what was it?")).status is Status.PROCESSED
+        bodies = talk.claude.bodies if name == "claude" else talk.gemini.bodies
+    assert [size > 200_000 for size in sizes] == [False, True, False, False], "it is sent so once"
+    assert "the heron" in str(bodies[-1]), "nothing was learnt from it about how much text is read"

@@ -60,5 +60,16 @@ def test_a_refusal_without_numbers_lowers_the_ceiling_each_time() -> None:
     assert reach.room(400) == 300
 
 
+def test_what_was_too_long_already_lowers_the_ceiling_no_further_and_what_was_read_raises_it() -> None:
+    reach = Reach()
+    for _ in range(6):
+        reach.refused(1_000, ProviderError("too long"))
+    assert reach.room(None) == 700, "it could not be cut: six refusals say no more than one"
+    reach.answered(600, None)
+    assert reach.room(None) == 700
+    reach.answered(1_000, None)
+    assert reach.room(None) == 1_000
+
+
 def test_a_part_is_kept_for_the_reply() -> None:
     assert (reserve(4_096), reserve(256), reserve(200_000)) == (1_024, 64, 8_192)
