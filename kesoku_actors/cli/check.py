@@ -38,7 +38,12 @@ _OF_PROGRAMS = ("certify", "seed", "replay", "step", "html", "mermaid", "shard",
 @click.argument("target", metavar="[FILE_OR_MODULE[:TEST]]", required=False)
 @config_option
 @click.option("--runs", type=click.IntRange(min=1), metavar="N", help="How many schedules to run; else 2000.")
-@click.option("--seconds", type=click.FloatRange(min=0), metavar="S", help="CPU time after which to stop, undecided.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0),
+    metavar="S",
+    help="CPU time after which to stop, undecided; 60 where nothing says how much to run.",
+)
 @click.option("--jobs", type=click.IntRange(1, 256), default=1, metavar="J", help="In how many processes.")
 @click.option(
     "--strategy",

@@ -22,10 +22,10 @@ from kesoku_actors.harness.errors import Divergence, HarnessError, UnsupportedTr
 from kesoku_actors.harness.exploration import Exploration, exploration_of
 from kesoku_actors.harness.front import Overrides, overridden, verdict_on
 from kesoku_actors.harness.jobs import explored_by_many
-from kesoku_actors.harness.origin import load, programs_in
+from kesoku_actors.harness.origin import NO_METHODS, load, methods_in, programs_in
 from kesoku_actors.harness.report import data_of, mermaid, page, text
 from kesoku_actors.harness.report.ink import COLOURED, PLAIN
-from kesoku_actors.harness.search import Searched
+from kesoku_actors.harness.search import Plan, Searched
 from kesoku_actors.harness.steps import steps_of
 from kesoku_actors.harness.token_file import pasteable, whole_token
 from kesoku_actors.harness.verdict import EXIT_CODES, Outcome, Verdict
@@ -55,6 +55,9 @@ class Wanted:
     json: bool = False
     shard: tuple[int, int] = (0, 1)
     resume: Path | None = None
+    patience_s: float = 60.0
+    """CPU time after which a program is given up of which nobody said how much to explore: its runs may take seconds
+    each."""
 
 
 def check(wanted: Wanted, out: TextIO, err: TextIO) -> int:
@@ -67,7 +70,10 @@ def check(wanted: Wanted, out: TextIO, err: TextIO) -> int:
     if wanted.replay is not None:
         wanted = evolve(wanted, replay=whole_token(wanted.replay))
     target, _, only = _split(wanted.target)
-    programs = {name: _exploration(one, wanted) for name, one in programs_in(load(target), only or None).items()}
+    module = load(target)
+    programs = {name: _exploration(one, wanted) for name, one in programs_in(module, only or None).items()}
+    if not only and (methods := methods_in(module)):
+        err.write(f"not explored: {', '.join(methods)}: {NO_METHODS}\n")
     if wanted.html is not None and not wanted.html.parent.is_dir():
         raise HarnessError(f"there is no folder {wanted.html.parent} for the page")
     if len(programs) > 1 and (wanted.replay or wanted.html or wanted.resume):
@@ -100,13 +106,20 @@ def _exploration(function: Callable[..., Any], wanted: Wanted) -> Exploration:
         "seed": wanted.seed,
     }
     given = {name: value for name, value in changes.items() if value is not None}
-    exploration = evolve(exploration, plan=evolve(exploration.plan, shard=wanted.shard, **given))
+    plan = evolve(exploration.plan, shard=wanted.shard, **given)
+    exploration = evolve(exploration, plan=evolve(plan, seconds=_seconds(plan, wanted)))
     needed = [one.name for one in exploration.open_arguments if one.default is one.empty]
     if needed:
         raise HarnessError(
             f"{exploration.name} needs {', '.join(needed)}: pytest gives it fixtures, this command cannot"
         )
     return exploration
+
+
+def _seconds(plan: Plan, wanted: Wanted) -> float | None:
+    """Return the time that a plan has; where nobody said how much is to be explored, it is bounded."""
+    is_said = wanted.runs or plan.runs != Plan().runs or plan.certify or wanted.resume
+    return plan.seconds if is_said or plan.seconds is not None else wanted.patience_s
 
 
 def _one(exploration: Exploration, wanted: Wanted, out: TextIO, err: TextIO) -> Outcome:
@@ -140,6 +153,14 @@ def _tell(exploration: Exploration, verdict: Verdict, wanted: Wanted, out: TextI
         found = evolve(found, token=pasteable(found.token, Path()))
         out.write(f"{text(found, COLOURED if out.isatty() else PLAIN)}\n\n")
     out.write(f"{exploration.name} {verdict}\n")
+    if verdict.outcome is Outcome.INCONCLUSIVE and wanted.seconds is None and _is_over(exploration.plan, verdict):
+        out.write(
+            f"  it had {exploration.plan.seconds:g} s of CPU time; --seconds gives it more, --runs sets no time\n"
+        )
+
+
+def _is_over(plan: Plan, verdict: Verdict) -> bool:
+    return plan.seconds is not None and verdict.seconds >= plan.seconds
 
 
 def _step(exploration: Exploration, wanted: Wanted, out: TextIO) -> Outcome:

@@ -1,7 +1,7 @@
 """Where programs are: from a file or a module to the coroutine functions in it that can be explored, and back.
 
-In a file the functions decorated with `@explore` are programs; if there is none, every `async def test_...` and `main`
-without arguments.
+In a file the functions decorated with `@explore` are programs, static ones of classes too; if there is none, every
+`async def test_...` and `main` without arguments. A method wants an object, which only a test runner knows how to make.
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ from kesoku_actors.harness.schedule import fingerprint_of
 
 MARK: Final = "__explored__"
 """The attribute by which a decorated function is known; it holds what the decorator was told."""
+
+NO_METHODS: Final = (
+    "methods are for pytest, which makes an object for them; here, only functions of a module are explored"
+)
 
 
 @frozen
@@ -138,10 +142,28 @@ def programs_in(module: ModuleType, only: str | None = None) -> dict[str, Callab
         return {only: found}
     here = {name: value for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__}
     explored = {name: value for name, value in here.items() if hasattr(value, MARK)}
+    explored |= {name: value for name, value, is_bound in _in_classes(here) if not is_bound}
     programs = explored or dict(_undecorated(here))
+    if not programs and (methods := methods_in(module)):
+        raise HarnessError(f"{module.__name__}: {', '.join(methods)}: {NO_METHODS}")
     if not programs:
         raise HarnessError(f"{module.__name__} has no function with @explore, no `async def test_...` and no `main`")
     return programs
+
+
+def methods_in(module: ModuleType) -> tuple[str, ...]:
+    """Return the names of what is decorated and cannot be explored from here: methods that want an object."""
+    here = {name: value for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__}
+    return tuple(name for name, _, is_bound in _in_classes(here) if is_bound)
+
+
+def _in_classes(here: dict[str, Any]) -> Iterator[tuple[str, Callable[..., Any], bool]]:
+    """Yield what is decorated in classes, by name, and whether it wants an object."""
+    for owner in (value for value in here.values() if isinstance(value, type)):
+        for name, value in vars(owner).items():
+            found = getattr(owner, name, None) if isinstance(value, staticmethod) else value
+            if callable(found) and hasattr(found, MARK):
+                yield f"{owner.__qualname__}.{name}", found, not isinstance(value, staticmethod)
 
 
 def _undecorated(here: dict[str, Any]) -> Iterator[tuple[str, Callable[..., Any]]]:

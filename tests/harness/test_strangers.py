@@ -71,8 +71,9 @@ def checked(folder: Path, source: str, **wanted: object) -> tuple[int, str]:
     file = folder / "program.py"
     file.write_text(source)
     out = io.StringIO()
-    code = check(Wanted(target=str(file), runs=20, **wanted), out, io.StringIO())  # type: ignore[arg-type]  # by name
-    return code, out.getvalue()
+    err = io.StringIO()
+    code = check(Wanted(target=str(file), **{"runs": 20, **wanted}), out, err)  # type: ignore[arg-type]  # by name
+    return code, f"{out.getvalue()}{err.getvalue()}"
 
 
 @pytest.fixture(autouse=True)
@@ -127,6 +128,51 @@ def test_the_clock_that_only_a_failing_run_reads_is_found_in_it(tmp_path: Path) 
     code, said = checked(tmp_path, source)
     assert code == UNKNOWN
     assert "`datetime.now` is reached at program.py:10 in late" in said
+
+
+def test_a_program_whose_runs_take_long_is_given_up_by_itself(tmp_path: Path) -> None:
+    source = dedent("""\
+        import trio
+
+        async def main():
+            async with trio.open_nursery() as nursery:
+                for number in range(300):
+                    nursery.start_soon(trio.lowlevel.checkpoint)
+        """)
+    code, said = checked(tmp_path, source, runs=None, patience_s=0.1)
+    assert code == UNKNOWN
+    assert re.search(r"inconclusive: .* the time was over after \d+ schedules", said)
+    assert "it had 0.1 s of CPU time; --seconds gives it more, --runs sets no time" in said
+    code, said = checked(tmp_path, source, runs=3, patience_s=0.0)
+    assert code == HOLDS, said
+
+
+IN_A_CLASS: Final = """\
+import trio
+from kesoku_actors.harness import explore
+
+class TestShop:
+    @explore(runs=3)
+    async def test_of_an_object(self):
+        await trio.sleep(0)
+
+    @staticmethod
+    @explore(runs=3)
+    async def test_of_none():
+        await trio.sleep(0)
+"""
+
+
+def test_static_methods_are_explored_and_others_are_said_to_be_left_out(tmp_path: Path) -> None:
+    code, said = checked(tmp_path, IN_A_CLASS)
+    assert code == HOLDS, said
+    assert "program.py:TestShop.test_of_none holds" in said
+    assert "not explored: TestShop.test_of_an_object: methods are for pytest" in said
+
+
+def test_a_file_with_methods_alone_is_refused_by_their_names(tmp_path: Path) -> None:
+    with pytest.raises(HarnessError, match=r"TestShop\.test_of_an_object: .* only functions of a module"):
+        checked(tmp_path, IN_A_CLASS.partition("    @staticmethod")[0])
 
 
 def test_a_page_that_cannot_be_written_is_said_before_anything_is_explored(tmp_path: Path) -> None:
