@@ -32,6 +32,8 @@ from kesoku_actors.harness.strategy import RunInfo, Strategy
 from kesoku_actors.harness.systematic import HoldBound
 from kesoku_actors.harness.token import shortest_token
 
+_REDUCE_SECONDS: Final = 30.0
+"""Of CPU time, in which events are taken away; after it, what is left is told as it is."""
 _GRADE_RUNS: Final = 200
 _GRADE_SECONDS: Final = 0.2
 """Of CPU time, for each scheduler that is tried."""
@@ -52,6 +54,7 @@ class Diagnosis:
     inputs: Mapping[str, Any]
     failure: str
     plan: Plan
+    reduce_seconds: float = _REDUCE_SECONDS
     program: Program = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -66,10 +69,20 @@ class Diagnosis:
         if not self._is_it(again):
             now = "passes" if again.error is None else f"fails with {failure_of(again.error)}"
             raise Nondeterminism(f"the run that failed with {self.failure} {now} when it is run again")
-        small = reduce(again.trace, self.fails)
+        began, is_found = process_time(), False
+
+        def fails_in_time(form: Form) -> frozenset[Event] | None:
+            nonlocal is_found
+            if is_found and process_time() - began > self.reduce_seconds:
+                return None
+            fired = self.fails(form)
+            is_found = is_found or fired is not None
+            return fired
+
+        small = reduce(again.trace, fails_in_time)
         if small is None:
             raise Nondeterminism(f"the run that failed with {self.failure} does not fail again in hold form")
-        return small
+        return evolve(small, is_minimal=small.is_minimal and process_time() - began <= self.reduce_seconds)
 
     def fails(self, form: Form) -> frozenset[Event] | None:
         """Return the events that changed something, if the form fails as wanted; else none."""

@@ -9,14 +9,20 @@ from typing import Any
 
 import pytest
 import trio
+from attrs import evolve
 
 from kesoku_actors.harness import explore, shared
 from kesoku_actors.harness.control import execute
 from kesoku_actors.harness.control.footprints import footprints
 from kesoku_actors.harness.counterexample import Counterexample, Grade
+from kesoku_actors.harness.diagnosis import Diagnosis
+from kesoku_actors.harness.exploration import Exploration
+from kesoku_actors.harness.failures import failure_of
+from kesoku_actors.harness.hold import Hold
 from kesoku_actors.harness.replay import Replay
 from kesoku_actors.harness.report import data_of, mermaid, page, schema, text
 from kesoku_actors.harness.report.ink import COLOURED
+from kesoku_actors.harness.search import Plan
 from kesoku_actors.harness.strategies import Random
 from kesoku_actors.harness.strategy import RunInfo
 from kesoku_actors.harness.touches import given_names
@@ -162,6 +168,43 @@ def test_a_circle_of_three_is_told_as_one() -> None:
         ("main/take#2",),
         ("main/take#3",),
     }
+
+
+async def in_line() -> None:
+    came: list[int] = []
+
+    async def come(number: int) -> None:
+        await trio.lowlevel.checkpoint()
+        came.append(number)
+
+    async with trio.open_nursery() as nursery:
+        for number in range(9):
+            nursery.start_soon(come, number)
+    assert came == sorted(came), "out of line"
+
+
+def test_a_reduction_that_takes_too_long_keeps_what_it_has_and_says_so() -> None:
+    strategy = Random()
+    strategy.begin(info())
+    run = execute(in_line, strategy)
+    assert run.error is not None
+    of = Diagnosis(Exploration(function=in_line), {}, failure_of(run.error), Plan(), reduce_seconds=0.0)
+    cut = of.reduced(run.schedule)
+    assert not cut.is_minimal
+    assert len(cut.form) > 1
+    assert of.fails(cut.form) is not None
+
+
+def test_of_a_crowd_of_events_the_first_are_told_and_the_others_counted() -> None:
+    many = tuple(Hold(f"main/worker#{number}", 1) for number in range(2, 32))
+    found = counterexample("lost_update")
+    form, story = evolve(found.form, events=many), evolve(found.story, held_at=(None,) * len(many))
+    crowd = evolve(found, form=form, story=story, is_minimal=False)
+    for said in (text(crowd), page(crowd)):
+        assert "main/worker#21" in said
+        assert "main/worker#22" not in said
+        assert "and 10 more, which are in the token" in said
+        assert "Fewer may do: the time in which events are taken away was over." in said
 
 
 @pytest.mark.parametrize("name", BUGS)

@@ -15,6 +15,7 @@ from attrs import define, field
 
 from kesoku_actors.harness.cause import source_of
 from kesoku_actors.harness.counterexample import MEANING, ORDERS, Counterexample, Doing, RunView
+from kesoku_actors.harness.report.holding import MOST_EVENTS, about_events
 from kesoku_actors.harness.report.ink import printable
 from kesoku_actors.harness.report.picture import tree, without_places
 from kesoku_actors.harness.report.waiting import waiting
@@ -89,10 +90,12 @@ def _instructions(found: Counterexample) -> Iterator[str]:
         yield from (f"<li><code>{_text(f'{name} = {value!r}')}</code></li>" for name, value in found.inputs.items())
         yield "</ul>"
     yield f'<h2>How to make it fail</h2><div class="dim">order: {ORDERS[found.form.base]}</div><ol>'
-    for event, site in zip(found.form.events, found.story.held_at, strict=True):
+    told = found.form.events[:MOST_EVENTS]
+    for event, site in zip(told, found.story.held_at, strict=False):
         stands = "" if site is None else f": it stands at <code>{_text(f'{site}: {source_of(site)}')}</code> then"
         yield f"<li>{_text(str(event))}{stands}</li>"
-    yield "</ol>" if found.form.events else "</ol><p>Nothing has to be held: the plain order fails.</p>"
+    yield "</ol>"
+    yield from (f"<p>{_text(said)}</p>" for said in about_events(found))
 
 
 def _blocked(found: Counterexample) -> Iterator[str]:

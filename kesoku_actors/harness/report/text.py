@@ -13,6 +13,7 @@ from typing import Final
 
 from kesoku_actors.harness.cause import source_of
 from kesoku_actors.harness.counterexample import MEANING, ORDERS, Counterexample, Parting, Story, Witness
+from kesoku_actors.harness.report.holding import MOST_EVENTS, about_events
 from kesoku_actors.harness.report.ink import PLAIN, WIDTH, Ink, cleaned, printable
 from kesoku_actors.harness.report.picture import LEGEND, Picture, cut, place, places, tree, without_places
 from kesoku_actors.harness.report.waiting import waiting
@@ -43,12 +44,11 @@ def _lines(found: Counterexample, ink: Ink) -> Iterator[str]:
     yield ""
     yield f"{ink.bold}How to make it fail{ink.off}"
     yield from _wrapped(f"order: {ORDERS[found.form.base]}", indent="    ", first="  ")
-    for number, event in enumerate(found.form.events, 1):
+    for number, event in enumerate(found.form.events[:MOST_EVENTS], 1):
         yield from _wrapped(f"{number}. {event}", indent="     ", first="  ")
         if (site := story.held_at[number - 1]) is not None:
             yield _source(f"it stands at {place(site)} then  {source_of(site)}", 5)
-    if not found.form.events:
-        yield "  Nothing has to be held: the plain order fails."
+    yield from (f"  {said}" for said in about_events(found))
     yield ""
     yield f"{ink.bold}What happened{ink.off}  {ink.dim}{LEGEND}{ink.off}"
     yield from tree(story, ink)
