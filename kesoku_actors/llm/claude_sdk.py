@@ -121,6 +121,11 @@ class ClaudeClient:
         """Close every connection."""
         await self.http.aclose()
 
+    @property
+    def _secret(self) -> str | None:
+        """What no error may repeat (T6)."""
+        return self.key if self.token is None else self.token.value
+
     async def _authorise(self, token: GoogleToken) -> None:
         assert isinstance(self.sdk, anthropic.AsyncAnthropicVertex)
         self.sdk.access_token = await token.get(self.source)
@@ -169,12 +174,12 @@ class ClaudeClient:
 
     def _told(self, said: str) -> ProviderError:
         """Return what an error that came inside a stream means."""
-        return from_error_object(self.source, error_of(without_key(said.encode(), self.key)) or said)
+        return from_error_object(self.source, error_of(without_key(said.encode(), self._secret)) or said)
 
     def _refusal(self, error: anthropic.APIStatusError) -> ProviderError:
         response = error.response
         said = response.content if response.is_stream_consumed or response.is_closed else b""
-        said = without_key(said, self.key)
+        said = without_key(said, self._secret)
         refusal = from_status(self.source, response.status_code, response.headers, said, now=self.wall())
         return refusal if self.token is None else self.token.doubted(refusal)
 

@@ -84,6 +84,11 @@ class _Ears:
     key: str | None = field(repr=False)
     by_number: dict[str, _Ear] = field(factory=dict)
 
+    @property
+    def secret(self) -> str | None:
+        """What no error may repeat (T6)."""
+        return self.key if self.token is None else self.token.value
+
     async def request(self, request: httpx2.Request) -> None:
         """Put the talk in and tell the body, and put the token on."""
         number = request.headers.pop(_NUMBER, None)
@@ -111,7 +116,7 @@ class _Ears:
             if not isinstance(chunk, dict):
                 raise ValueError("a chunk that is no object")
             if "error" in chunk:
-                raise from_error_object(self.source, error_of(without_key(data, self.key)) or chunk["error"])
+                raise from_error_object(self.source, error_of(without_key(data, self.secret)) or chunk["error"])
             try:
                 types.GenerateContentResponse.model_validate(chunk)
             except pydantic.ValidationError as error:
@@ -128,7 +133,6 @@ class GeminiClient:
     ears: _Ears
     source: Source
     wall: Callable[[], float]
-    key: str | None = field(repr=False)
     numbers: count[int] = field(factory=count)
 
     @asynccontextmanager
@@ -192,7 +196,7 @@ class GeminiClient:
         details = details if any(details.values()) else {}  # the SDK's own words for a body without any
         headers = error.response.headers if isinstance(error.response, httpx2.Response) else {}
         status = error.code if isinstance(error.code, int) else 500
-        said = without_key(json.dumps(details).encode(), self.key) if details else b""
+        said = without_key(json.dumps(details).encode(), self.ears.secret) if details else b""
         refusal = from_status(self.source, status, headers, said, now=self.wall())
         return refusal if self.ears.token is None else self.ears.token.doubted(refusal)
 
@@ -218,7 +222,7 @@ def open_client(
     # The SDK warns of every word of the service's that it does not know yet; what becomes of those is our matter.
     warnings.filterwarnings("ignore", message=".* is not a valid ", category=UserWarning)
     sdk = _sdk(access, options)
-    return GeminiClient(sdk=sdk, http=http, ears=ears, source=source, wall=wall, key=access.api_key)
+    return GeminiClient(sdk=sdk, http=http, ears=ears, source=source, wall=wall)
 
 
 def _sdk(access: GeminiAccess, options: types.HttpOptions) -> genai.Client:

@@ -54,6 +54,11 @@ class GoogleToken:
     _refreshing: threading.Lock = field(factory=threading.Lock, init=False, repr=False)
     _threads: trio.CapacityLimiter = field(factory=lambda: trio.CapacityLimiter(_MOST_LEFT), init=False, repr=False)
 
+    @property
+    def value(self) -> str | None:
+        """What was given last; none before and once it is given up."""
+        return None if self._credentials is None else self._credentials.token
+
     async def get(self, source: Source) -> str:
         """Return a token that is good for a minute at least. Raises `ProviderError` when there is none.
 

@@ -22,7 +22,7 @@ from kesoku_actors.log import Logger
 from ..llm.examples import DATE_TOOL, asking, ignore, said
 from . import claude_server, gemini_server
 from .google_account import PROJECT, REFUSED, TokenDesk, serving_tokens
-from .loopback import LoopbackServer, Pause
+from .loopback import Answer, LoopbackServer, Pause
 
 CLAUDE = "claude-sonnet-4-5@20250929"
 SOURCE = Source(provider="claude", key="the application default credentials of Google", address="[claude] base_url")
@@ -185,6 +185,29 @@ async def test_a_token_that_was_withdrawn_gives_way_to_another_and_a_new_one_tha
                         assert attempt != 1
     assert [(each.kind, each.remedy) for each in refusals] == [("auth", Remedy.RETRY), ("auth", Remedy.TELL)]
     assert desk.given == ["ya29.0", "ya29.1"]
+
+
+@pytest.mark.parametrize("opened", [claude, gemini])
+async def test_a_server_that_repeats_the_token_is_not_quoted(
+    opened: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said_of = "the token ya29.0 may not do that"
+    in_stream = (
+        claude_server.sse(claude_server.event("error", error={"type": "permission_error", "message": said_of}))
+        if opened is claude
+        else gemini_server.sse({"error": {"code": 403, "message": said_of, "status": "PERMISSION_DENIED"}})
+    )
+    refusal = (
+        claude_server.error_answer(403, "permission_error", said_of)
+        if opened is claude
+        else gemini_server.error_answer(403, "PERMISSION_DENIED", said_of)
+    )
+    async with serving_tokens(tmp_path, TokenDesk()) as (_, path), opened(PROJECT) as (server, _judge, model):
+        monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(path))
+        for answer in (refusal, Answer(parts=(in_stream,))):
+            server.answers = [answer]
+            with pytest.raises(ProviderError, match=r"the token \*\*\* may not do that"), trio.fail_after(60):
+                await model.infer(asking(said(1, "Hi")), ignore)
 
 
 async def test_an_account_server_that_cannot_be_reached_is_asked_again_later(
