@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from kesoku_actors.clock import World, real_world
 from kesoku_actors.errors import ConfigError, UsageError
 from kesoku_actors.llm.classify import Source
 from kesoku_actors.llm.port import Provider
+from kesoku_actors.llm.prices import SCENARIO
 from kesoku_actors.llm.registry import AUTO, LOCAL, ProviderFactory, ProviderRegistry
 from kesoku_actors.llm.weights import check_gguf
 from kesoku_actors.log import Logger
@@ -99,7 +101,10 @@ def _without_price(settings: Settings, factories: Mapping[str, ProviderFactory])
     """Yield the models that may answer and have no price, where a bound in money is set (B4)."""
     from kesoku_actors.app.money import check_price  # the store and all comes along
 
-    for name in dict.fromkeys((settings.agent.llm, *settings.agent.failover)):
+    first = settings.agent.llm
+    if first == AUTO:
+        first = next((each.name for each in factories.values() if each.auto and each.missing() is None), LOCAL)
+    for name in dict.fromkeys((first, *settings.agent.failover)):
         factory = factories.get(name)
         if factory is None or name == LOCAL or factory.missing() is not None:
             continue
@@ -107,6 +112,19 @@ def _without_price(settings: Settings, factories: Mapping[str, ProviderFactory])
             check_price(settings, factory.make())
         except ConfigError as error:
             yield Problem(("agent",), str(error).removeprefix("agent."))
+
+
+def idle_prices(settings: Settings) -> Iterator[str]:
+    """Yield the prices of what no model here is called, a line each: with a slip in its name a price prices nothing."""
+    sections = (settings.gemini, settings.claude, settings.openai)
+    ours = (*(section.model_name for section in sections), local_options(settings).model_name, SCENARIO)
+    known = {name.replace("@", "-"): name for name in ours}
+    for name in settings.prices:
+        wanted = name.replace("@", "-")
+        if wanted not in known:
+            near = difflib.get_close_matches(wanted, known, n=1)
+            choice = f"did you mean {known[near[0]]!r}?" if near else f"there are {', '.join(known.values())}"
+            yield f'prices."{name}": no model of this configuration is called that; {choice}'
 
 
 def _further_names(settings: Settings) -> Iterator[tuple[KeyPath, str]]:

@@ -26,6 +26,13 @@ class Shelter:
     missing: str | None = None
     """Why there is no sandbox and what to do about it, where somebody should be told."""
 
+    @property
+    def told(self) -> str:
+        """Where commands run, in words."""
+        if self.sandbox is not None:
+            return "sandboxed (bubblewrap)"
+        return "off" if self.missing is None else "no sandbox"
+
 
 UNSHELTERED: Final = Shelter()
 

@@ -123,6 +123,7 @@ async def _interactive(
                 compactions=house.compactions,
                 remit=remit,
                 tool_warnings=tool_warnings(settings, prelude.shelter),
+                shell=prelude.shelter.told,
                 warn=warn,
                 end_job=house.tools.stop_job,
                 write_trace=partial(trace_file, house.gateway.reader, settings=settings, clock=world.clock),
@@ -186,6 +187,8 @@ class TalkDesk:
     remit: Remit
     tool_warnings: Sequence[str]
     """What to know before a model with tools answers (T2). Told once in a run: with the first such model."""
+    shell: str
+    """Where commands run, in words."""
     warn: Callable[[Sequence[str]], None]
     """Show lines to the person."""
     write_trace: Callable[[str], Awaitable[Path]]

@@ -99,8 +99,10 @@ def command(target: str | None, config: str | None, **options: Any) -> None:
     settings = settings_of(config, {}, thorough=True)
     from kesoku_actors.app.trial import tried
 
-    for warning in tried(settings):
+    trial = tried(settings)
+    for warning in trial.warnings:
         tell("warning", warning)
+    tell("shell", trial.shell)
     if settings.source is None:
         click.echo(
             f"ok: there is no configuration, the defaults hold; data lives in {settings.workspace.db_path.parent}"

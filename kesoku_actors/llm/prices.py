@@ -31,6 +31,8 @@ class Price:
 
 
 FREE: Final = Price(input=0.0, output=0.0)
+SCENARIO: Final = "scenario"
+"""What the scripted model is called."""
 
 
 def cost_of(usage: Usage, price: Price) -> float | None:

@@ -48,6 +48,7 @@ from kesoku_actors.llm.port import (
     Request,
     Used,
 )
+from kesoku_actors.llm.prices import SCENARIO
 from kesoku_actors.protocol import DeltaKind, Message, Role, Type, Usage
 
 _WORDS_IN_A_ROW: Final = 256
@@ -176,7 +177,7 @@ class ScriptedModel:
 
     scenario: Scenario
     name: str = "scripted"
-    model: str = "scenario"
+    model: str = SCENARIO
     context_tokens: int | None = field(default=Factory(lambda self: self.scenario.context_tokens, takes_self=True))
     supports_tools: bool = True
     limits: Limits = field(factory=Limits)

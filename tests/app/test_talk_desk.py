@@ -58,6 +58,7 @@ async def talking(folder: Path, *, first_has_tools: bool = False, gone: str = ""
             compactions=home.house.compactions,
             remit=Remit((ROOM,)),
             tool_warnings=(WARNING,),
+            shell="off",
             warn=shown.extend,
             end_job=home.house.tools.stop_job,
             write_trace=nothing_to_trace,

@@ -242,3 +242,31 @@ def test_check_tries_what_only_trying_shows(tmp_path: Path, capfd: pytest.Captur
     told = capfd.readouterr().err
     assert "tools.rules.run_shel_command" in told
     assert "run_shell_command" in told
+
+
+def test_a_price_of_a_model_that_is_not_here_is_told_with_the_nearest_that_is(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "config.toml"
+    price = "input = 1\noutput = 2\n"
+    path.write_text(f'[prices."gemini-2.5-falsh"]\n{price}[prices."claude-3-5-sonnet-20241022"]\n{price}')
+    assert run(["check", "-c", str(path)]) == 0
+    told = [line for line in capfd.readouterr().err.splitlines() if "prices" in line]
+    assert told == [
+        'kesoku-actors: warning: prices."gemini-2.5-falsh": no model of this configuration is called that; '
+        "did you mean 'gemini-2.5-flash'?"
+    ]
+
+
+def test_a_bound_in_money_needs_the_price_of_the_model_that_auto_would_choose(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key in ("GEMINI_API_KEY", "GOOGLE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(key, raising=False)
+    path = tmp_path / "config.toml"
+    path.write_text("[agent]\nmax_cost_per_day = 5.0\n")
+    assert run(["check", "-c", str(path)]) == 0
+    capfd.readouterr()
+    path.write_text('[agent]\nmax_cost_per_day = 5.0\n[openai]\napi_key = "k"\n')
+    assert run(["check", "-c", str(path)]) == 78
+    assert "max_cost_per_day is set and the price of 'gpt-4.1-mini' (openai) is not" in capfd.readouterr().err

@@ -97,3 +97,18 @@ def test_no_command_finds_our_key_in_any_environment(chat, sandbox):
     assert "end" in output
     assert "sk-canary-4711-canary" not in output
     assert "canary-of-another" not in output
+
+
+def test_check_says_where_commands_run(shell, tmp_path, broken):
+    def told(section: str, **changes: str) -> str:
+        (tmp_path / "config.toml").write_text(f"[shell]\n{section}\n")
+        code, _, errors = shell("$K check -c config.toml", **changes)
+        assert code == 0
+        [line] = errors.splitlines()
+        return line.removeprefix("kesoku-actors: shell: ")
+
+    assert told("enabled = false") == "off"
+    assert told('sandbox = "off"').startswith("no sandbox: it is switched off")
+    assert told("", **broken).startswith("no sandbox: bubblewrap does not work here")
+    if not isinstance(find_sandbox(network=False, hidden=(), search_path=os.environ["PATH"]), NoSandbox):
+        assert told("") == "sandboxed (bubblewrap)"

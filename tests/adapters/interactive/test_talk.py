@@ -189,6 +189,7 @@ def test_commands_do_what_they_say(tmp_path: Path) -> None:
         i.sees("Heard.")
         i.types("/status" + ENTER)
         i.sees("model     scenario (scripted)")
+        i.sees("shell     ")
         i.types("/clear" + ENTER)
         i.sees("cleared; the next message begins a new session")
         i.sees(lambda vt: is_ready(vt) and "ctx" not in vt.everything[-1])

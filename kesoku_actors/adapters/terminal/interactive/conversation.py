@@ -192,6 +192,7 @@ class Conversation:
             f"session   {self.session_id or 'none yet'}",
             f"model     {self.desk.model_of(self.channel).label}",
             f"mode      {facts.mode}",
+            f"shell     {self.desk.shell}",
             f"activity  {self.screen.activity.value}",
             f"context   {context}",
         ]

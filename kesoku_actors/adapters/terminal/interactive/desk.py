@@ -27,6 +27,10 @@ class Answering:
 class Desk(Protocol):
     """What the composition can do for a conversation. Methods may raise `UsageError`, whose text is shown."""
 
+    @property
+    def shell(self) -> str:
+        """Where commands run, in words."""
+
     def model_of(self, channel: Channel) -> Answering:
         """Return which model answers in a channel."""
 
