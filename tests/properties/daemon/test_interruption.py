@@ -73,6 +73,7 @@ async def test_i7_a_stop_ends_thought_before_any_time_passes(
 ) -> None:
     await play(world, script)
     work.thinks_no_longer(world.notes)
+    work.stopped_is_over(world.notes)
 
 
 @explored()

@@ -182,11 +182,14 @@ def results_stand_together(truth: Truth) -> None:
 
 
 def stops_end_what_they_cover(notes: Notes, truth: Truth) -> None:
-    """A stop ends all it covers, and what only waited starts no turn; it ends nothing else (I7)."""
+    """A stop covers and ends all that is open then, and what only waited starts no turn; it ends nothing else (I7)."""
     rows = {row.id: row for row in truth.rows}
     states = list(rows_seen(notes))
     for stop in truth.stops:
         assert None not in stop.covers.values(), "a stop is done and something it covers is not"
+        sessions = {rows[message_id].session_id for message_id in stop.covers if message_id in rows}
+        open_then = {row.id for row in people(truth) if row.session_id in sessions and row.seq < stop.seq < row.rev}
+        assert open_then <= set(stop.covers), "a stop does not cover what is open"
         for message_id in stop.covers:
             before = [note for note in states if note["id"] == message_id and note["rev"] < stop.seq]
             waited = bool(before) and before[-1]["status"] == "pending_agent" and before[-1]["root"] is None
@@ -195,3 +198,16 @@ def stops_end_what_they_cover(notes: Notes, truth: Truth) -> None:
     covered = {message_id for stop in truth.stops for message_id in stop.covers}
     stopped = {row.id for row in people(truth) if reason(row) in (Reason.STOPPED, Reason.FORCED, Reason.CLEARED)}
     assert stopped <= covered, "a stop ended what it does not cover"
+
+
+def stopped_is_over(notes: Notes) -> None:
+    """After a stop nothing is thought and nothing begins before somebody speaks (I7). For runs without crashes, in
+    which time passes only when nobody can run."""
+    stopped: dict[str, Note] = {}
+    for note in notes:
+        if note.kind == "stopped" and note["reply"] == "Stop":
+            stopped[note["session"]] = note
+        elif note.kind == "accepted":
+            stopped.pop(note["session"], None)
+        elif note.kind in ("thinks", "began") and (stop := stopped.get(note["session"])) is not None:
+            assert note.time == stop.time, f"it goes on after a stop: {note}"
