@@ -10,7 +10,7 @@ from typing import Final
 from tests.properties.daemon import checks, model, work
 from tests.properties.daemon.exploring import certified
 from tests.properties.daemon.lives import play
-from tests.properties.daemon.script import End, How, Say, Script, Stop
+from tests.properties.daemon.script import Clear, End, How, Say, Script, Stop
 from tests.properties.daemon.seams import DaemonWorld
 
 INTERRUPTED: Final = Script(rooms=((Say(model.WORK), Say(model.HELLO, 1.0)),))
@@ -21,6 +21,11 @@ RESTARTED: Final = Script(rooms=((Say(model.WORK),),), ends=(End(How.TERMINATED,
 """A restart in order while a tool runs."""
 KILLED: Final = Script(rooms=((Say(model.WORK),),), ends=(End(How.KILLED, 1.0),))
 """A kill while a tool runs."""
+
+CLEARED_AT_WORK: Final = Script(rooms=((Say(model.WORK, 0.2), Clear()),))
+"""A clear right behind a message: its worker may come when the session is gone."""
+CLEARED_ANSWER: Final = Script(rooms=((Say(model.HELLO, 1.0), Clear()),))
+"""A clear while the answer leaves: it may be gone between two of its parts."""
 
 
 async def holds(world: DaemonWorld, script: Script, *, is_whole: bool) -> None:
@@ -42,6 +47,14 @@ async def holds(world: DaemonWorld, script: Script, *, is_whole: bool) -> None:
         work.tools_live(notes)
 
 
+async def is_cleared(world: DaemonWorld, script: Script) -> None:
+    """Play the script and check that nothing is left of it, and that nothing crashed over that."""
+    truth = await play(world, script)
+    checks.ends_once(world.notes, truth)
+    checks.cleared_whole(world.notes, truth, world.disk.folder / "sessions")
+    work.tools_live(world.notes)
+
+
 @certified()
 async def test_a_message_while_a_tool_runs(world: DaemonWorld) -> None:
     await holds(world, INTERRUPTED, is_whole=True)
@@ -60,3 +73,13 @@ async def test_a_restart_in_order_while_a_tool_runs(world: DaemonWorld) -> None:
 @certified()
 async def test_a_kill_while_a_tool_runs(world: DaemonWorld) -> None:
     await holds(world, KILLED, is_whole=False)
+
+
+@certified()
+async def test_a_clear_right_behind_a_message(world: DaemonWorld) -> None:
+    await is_cleared(world, CLEARED_AT_WORK)
+
+
+@certified()
+async def test_a_clear_while_the_answer_leaves(world: DaemonWorld) -> None:
+    await is_cleared(world, CLEARED_ANSWER)
