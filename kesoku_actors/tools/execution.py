@@ -18,6 +18,7 @@ from attrs import define, evolve, field, frozen
 from kesoku_actors.actors.leaves import has_leaf, leaves
 from kesoku_actors.protocol import Outcome
 from kesoku_actors.tools.board import Ending, Run
+from kesoku_actors.tools.options import ToolOptions
 from kesoku_actors.tools.port import ToolContext, ToolOutcome
 from kesoku_actors.tools.raised import said_by
 from kesoku_actors.tools.registry import Tool
@@ -39,13 +40,14 @@ class Execution:
 
 @define(kw_only=True, eq=False)
 class Executor:
-    """Carries out calls; `threads` bounds how many functions run in threads at once."""
+    """Carries out calls."""
 
-    deadline_s: float
-    threads: trio.CapacityLimiter
-    raised: Callable[[str, BaseException], None]
-    """Told of each tool that raised, and what."""
-    mask: Callable[[str], str] = str
+    options: ToolOptions
+    _threads: trio.CapacityLimiter = field(init=False)
+    """Bounds how many functions run in threads at once."""
+
+    def __attrs_post_init__(self) -> None:
+        self._threads = trio.CapacityLimiter(self.options.threads)
 
     @trio.lowlevel.enable_ki_protection
     async def execute(
@@ -64,10 +66,10 @@ class Executor:
         `run.end`. `on_thread_return` is called in the trio thread when a function that was left behind in its thread
         returns. A person's Ctrl-C never shows up in here, so that a `KeyboardInterrupt` is the tool's own.
         """
-        deadline_s = self.deadline_s if tool.deadline_s is None else tool.deadline_s
+        deadline_s = self.options.deadline_s if tool.deadline_s is None else tool.deadline_s
         if run.ending is not None:
             return Execution(outcome=_ended(run, deadline_s, None))
-        raised = functools.partial(self.raised, tool.name)
+        raised = functools.partial(self.options.raised, tool.name)
         attempt = _Attempt(run=run, deadline_s=deadline_s, become_job=become_job, raised=raised)
         context = self._context(tool, run, report_process, attempt)
         call = functools.partial(tool.function, **arguments, **context)
@@ -90,7 +92,7 @@ class Executor:
         try:
             with scope:
                 await trio.to_thread.run_sync(
-                    thread, abandon_on_cancel=True, limiter=self.threads, thread_name=f"tool {tool.name}"
+                    thread, abandon_on_cancel=True, limiter=self._threads, thread_name=f"tool {tool.name}"
                 )
         except BaseException as error:
             if has_leaf(error, (trio.Cancelled,)):
@@ -122,7 +124,7 @@ class Executor:
             report_process=report_process,
             watch=attempt.watch,
             go_on_behind=attempt.hurry.set,
-            mask=self.mask,
+            mask=self.options.mask,
         )
         return {tool.signature.context_parameter: context}
 

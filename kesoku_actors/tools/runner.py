@@ -79,10 +79,7 @@ class Tools:
     def __attrs_post_init__(self) -> None:
         options, journal = self.options, self.journal
         self._runs = Dynamic("tools", on_exit=self._hear_exit)
-        threads = trio.CapacityLimiter(options.threads)
-        self._executor = Executor(
-            deadline_s=options.deadline_s, threads=threads, mask=options.mask, raised=options.raised
-        )
+        self._executor = Executor(options=options)
         self._asker = Asker(
             rules=options.approval,
             board=self._board,
