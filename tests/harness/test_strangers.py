@@ -25,6 +25,8 @@ class Case:
     body: str
     code: int
     says: str
+    above: str = ""
+    """The line above `async def main()`, with its end."""
 
 
 CASES: Final = {
@@ -47,20 +49,22 @@ CASES: Final = {
     "never ends": Case(
         "n = 0\nwhile True:\n    n += 1\n    await trio.lowlevel.checkpoint()",
         UNKNOWN,
-        r"none of 5 runs came to its end: .* steps; .*`main` at program\.py:\d+ in main",
+        r"none of 5 runs came to its end: .* 2,?000 steps; .*`main` at program\.py:\d+ in main",
+        above="@explore(limits=Limits(steps=2_000))\n",
     ),
     "waits for ever": Case("await trio.sleep_forever()", FAILS, r"1 task waits for ever"),
     "prints": Case("print('said by the program')", HOLDS, r"^program\.py:main holds: \d+ schedules"),
 }
 HEAD: Final = """\
 import asyncio, datetime, os, sys, trio
+from kesoku_actors.harness import Limits, explore
 from random import random as dice
 from time import time as now
 
 def fall(n):
     return fall(n + 1)
 
-async def main():
+{above}async def main():
     await trio.sleep(0)
 {body}
     await trio.sleep(0)
@@ -86,7 +90,7 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def program(case: Case) -> str:
-    return HEAD.format(body="\n".join(f"    {line}" for line in case.body.splitlines()))
+    return HEAD.format(above=case.above, body="\n".join(f"    {line}" for line in case.body.splitlines()))
 
 
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
@@ -98,7 +102,7 @@ def test_it_is_named_at_its_line_with_the_right_exit_code(name: str, tmp_path: P
     assert re.search(case.says, plain), plain
     assert code == case.code, plain
     if match := re.search(r"program\.py:(\d+) in main", plain):
-        first = HEAD.splitlines().index("{body}") + 1
+        first = HEAD.splitlines().index("{body}") + 1 + case.above.count("\n")
         assert first <= int(match[1]) < first + len(case.body.splitlines())
 
 
