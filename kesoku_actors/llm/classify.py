@@ -124,6 +124,7 @@ _LENGTHS: Final = (
 )
 """How servers write how long a prompt was and may be."""
 _LONGEST_DETAIL: Final = 300
+_SHORTEST_KEY: Final = 6
 _DELAY: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s\Z")
 
 
@@ -180,8 +181,11 @@ def check_key(source: Source, key: str) -> None:
 
 
 def without_key(said: bytes, key: str | None) -> bytes:
-    """Return what a server said without the key: some repeat the one they refuse (T6)."""
-    return said.replace(key.encode(), b"***") if key else said
+    """Return what a server said without the key: some repeat the one they refuse (T6).
+
+    One that is a word at most hides nothing, and without it the server's own words might be others.
+    """
+    return said.replace(key.encode(), b"***") if key and len(key) >= _SHORTEST_KEY else said
 
 
 def check_page(source: Source, content_type: str) -> None:

@@ -174,7 +174,8 @@ class ClaudeClient:
 
     def _told(self, said: str) -> ProviderError:
         """Return what an error that came inside a stream means."""
-        return from_error_object(self.source, error_of(without_key(said.encode(), self._secret)) or said)
+        told = without_key(said.encode(), self._secret)
+        return from_error_object(self.source, error_of(told) or told.decode())
 
     def _refusal(self, error: anthropic.APIStatusError) -> ProviderError:
         response = error.response

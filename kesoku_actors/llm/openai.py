@@ -82,7 +82,7 @@ class OpenAIModel:
 
     async def infer(self, request: Request, emit: Emit) -> Reply:
         """Run one inference; empty pieces say only that bytes came. Raises `ProviderError` (P2, P3)."""
-        stream = ChatStream(self.source, model=self.model, context_tokens=self.context_tokens)
+        stream = ChatStream(self.source, model=self.model, context_tokens=self.context_tokens, key=self.api_key)
         try:
             written, headers = self._written(request), self._headers()
             client = await self._connected()

@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 
 from attrs import define, field
 
-from kesoku_actors.llm.classify import Source, from_error_object, provider_error
+from kesoku_actors.llm.classify import Source, error_of, from_error_object, provider_error, without_key
 from kesoku_actors.llm.port import CallRequest, Finish, Piece, Reply
 from kesoku_actors.llm.wellformed import TextJoiner, read_object, well_formed, whole_text
 from kesoku_actors.protocol import DeltaKind, Usage
@@ -65,9 +65,12 @@ class _Call:
 class ChatStream:
     """Collects one streamed completion: `feed` every event, then ask for the `reply`."""
 
-    def __init__(self, source: Source, *, model: str, context_tokens: int | None = None) -> None:
+    def __init__(
+        self, source: Source, *, model: str, context_tokens: int | None = None, key: str | None = None
+    ) -> None:
         self._source = source
         self._model = model
+        self._key = key
         self._context_tokens = context_tokens
         self._text = TextJoiner()
         self._thoughts: dict[str, TextJoiner] = {}
@@ -101,14 +104,21 @@ class ChatStream:
         try:
             chunk = json.loads(data)
         except (ValueError, RecursionError):
-            raise provider_error(self._source, "garbage", f"not JSON in the stream: {data[:80]!r}") from None
+            raise provider_error(self._source, "garbage", f"not JSON in the stream: {self._quoted(data)}") from None
         if not isinstance(chunk, dict):
-            raise provider_error(self._source, "garbage", f"not an object in the stream: {data[:80]!r}")
+            raise provider_error(self._source, "garbage", f"not an object in the stream: {self._quoted(data)}")
         if chunk.get("error"):
-            raise from_error_object(self._source, chunk["error"])
+            raise from_error_object(self._source, error_of(self._told(data)) or chunk["error"])
         if isinstance(usage := chunk.get("usage"), dict):
             self._take_usage(usage)
         return self._take_choices(chunk.get("choices"))
+
+    def _told(self, data: str) -> bytes:
+        """Return the data of an event as an error may repeat it (T6)."""
+        return without_key(data.encode("utf-8", "replace"), self._key)
+
+    def _quoted(self, data: str) -> str:
+        return repr(self._told(data).decode()[:80])
 
     def reply(self) -> Reply:
         """Return the completion. Raises `ProviderError` (retry) when the stream broke before its end (P3)."""

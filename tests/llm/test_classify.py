@@ -19,6 +19,7 @@ from kesoku_actors.llm.classify import (
     lengths_in,
     provider_error,
     retry_after,
+    without_key,
 )
 from kesoku_actors.llm.port import Remedy
 
@@ -185,3 +186,9 @@ def test_google_says_in_the_details_how_long_to_wait(details: Any, wait_s: float
     assert from_status(SOURCE, 429, {}, body, now=0.0).retry_after_s == wait_s
     assert from_error_object(SOURCE, error).retry_after_s == wait_s
     assert from_status(SOURCE, 429, {"retry-after": "3"}, body, now=0.0).retry_after_s == 3
+
+
+def test_a_key_that_is_a_word_at_most_takes_nothing_from_what_a_server_says() -> None:
+    body = b'{"error": {"code": "context_length_exceeded", "message": "too long for sk-secret"}}'
+    assert without_key(body, "x") == without_key(body, None) == body
+    assert without_key(body, "sk-secret") == body.replace(b"sk-secret", b"***")

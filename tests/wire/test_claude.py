@@ -236,8 +236,17 @@ async def test_a_web_page_is_no_answer_and_the_address_is_wrong() -> None:
     assert "[claude] base_url" in str(error)
 
 
-async def test_a_server_that_repeats_the_key_is_not_quoted() -> None:
-    error = await refused(error_answer(401, "authentication_error", f"Incorrect key provided: {KEY}."))
+@pytest.mark.parametrize(
+    "answer",
+    [
+        error_answer(401, "authentication_error", f"Incorrect key provided: {KEY}."),
+        Answer(parts=(sse(event("error", error={"message": f"Incorrect key provided: {KEY}."})),)),
+        Answer(parts=(f"event: error\ndata: Incorrect key provided: {KEY}.\n\n".encode(),)),
+    ],
+    ids=["refusal", "error", "error in bare words"],
+)
+async def test_a_server_that_repeats_the_key_is_not_quoted(answer: Answer) -> None:
+    error = await refused(answer)
     assert KEY not in str(error)
     assert "Incorrect key provided: ***" in str(error)
 

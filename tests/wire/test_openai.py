@@ -284,6 +284,21 @@ async def test_every_failure_is_an_error_of_table_p2(
     assert str(error).startswith("openai: ")
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        f'{{"error": {{"message": "the key {KEY} is none"}}}}',
+        f'{{"error": "the key {KEY} is none"}}',
+        f"the key {KEY} is none",
+        f'["the key {KEY} is none"]',
+    ],
+)
+async def test_a_server_that_repeats_the_key_in_a_stream_is_not_quoted(data: str) -> None:
+    async with talking_to(Answer(parts=(f"data: {data}\n\n".encode(),))) as (_, model):
+        error = await refused(model)
+    assert "the key *** is none" in str(error)
+
+
 async def test_a_refused_key_is_told_once_with_where_it_is_looked_for_and_never_shown() -> None:
     async with talking_to(text_answer("ok"), api_key="sk-wrong-key") as (server, model):
         error = await refused(model)
