@@ -9,6 +9,7 @@ the truth.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from contextlib import aclosing
@@ -29,6 +30,8 @@ from kesoku_actors.tools import lost_job
 
 WAITS = frozenset({Status.PENDING_AGENT})
 MAX_CRASHES = 3
+BEGIN_S = 30.0
+"""Less than the supervisor lets a child take for its start, so that the end of a start says what was wrong."""
 FIRST_PAUSE_S = 0.1
 """Before a worker that crashed is started again; doubled with each crash in a row."""
 GIVEN_UP = "I failed several times while taking this up, through a fault of mine; it waits until something new comes."
@@ -199,7 +202,7 @@ async def dispatcher(cell: Cell[None], *, parts: DispatcherParts) -> None:
     async with aclosing(gateway.listen(statuses=WAITS, hints=False, label="dispatcher", after=head)) as waiting:
         # A row that is still claimed was not given back, so its worker did not end in order.
         channels = parts.remit.channels
-        begun = await _begin_epoch(parts, channels)
+        begun = await _begin_epoch(parts, channels, most_s=BEGIN_S)
         await _settle_dead(parts, begun)
         async with trio.open_nursery() as nursery:
             crew = Crew(parts=parts, epoch=begun.epoch, channels=channels, nursery=nursery)
@@ -215,11 +218,16 @@ async def dispatcher(cell: Cell[None], *, parts: DispatcherParts) -> None:
             nursery.cancel_scope.cancel()
 
 
-async def _begin_epoch(parts: DispatcherParts, channels: tuple[Channel, ...] | None) -> EpochBegun:
-    """Begin an epoch; one that was begun unheard by a store that crashed is over with the next."""
+async def _begin_epoch(
+    parts: DispatcherParts, channels: tuple[Channel, ...] | None, *, most_s: float = math.inf
+) -> EpochBegun:
+    """Begin an epoch; one that was begun unheard by a store that crashed is over with the next.
+
+    Raises what the store says of a disk that takes nothing for `most_s` seconds.
+    """
     store, log = parts.worker_parts.gateway.store, parts.worker_parts.log
     begin = partial(store.begin_epoch, BeginEpoch(clean=False, channels=channels))
-    return await until_answered(begin, log, "begin an epoch")
+    return await until_answered(begin, log, "begin an epoch", most_s=most_s)
 
 
 async def _settle_dead(parts: DispatcherParts, begun: EpochBegun) -> None:

@@ -5,6 +5,7 @@ Only for commands that may be sent twice. Other faults are raised: damage ends t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeVar
 
@@ -20,15 +21,20 @@ FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 2.0
 
 
-async def until_answered(send: Callable[[], Awaitable[T]], log: Logger, what: str) -> T:
-    """Return the store's answer, however often the store restarts or is busy meanwhile."""
-    pauses: Iterator[float] | None = None
+async def until_answered(send: Callable[[], Awaitable[T]], log: Logger, what: str, *, most_s: float = math.inf) -> T:
+    """Return the store's answer, however often the store restarts or is busy meanwhile.
+
+    Where it has none within `most_s` seconds, raises what the last try did.
+    """
+    pauses, latest = _pauses(), trio.current_time() + most_s
     while True:
         try:
             return await send()
         except (ActorStopped, AskTimeout, StoreBusy) as error:
-            pauses = pauses or _pauses()
-            await _pause(next(pauses), log, what, error)
+            pause_s = next(pauses)
+            if trio.current_time() + pause_s > latest:
+                raise
+            await _pause(pause_s, log, what, error)
 
 
 async def until_known(send: Callable[[], Awaitable[T]], log: Logger, what: str) -> T:
@@ -55,5 +61,5 @@ def _pauses() -> Iterator[float]:
 
 
 async def _pause(pause_s: float, log: Logger, what: str, error: Exception) -> None:
-    log.warning("the store did not answer, sending again", what=what, error=str(error))
+    log.info("the store did not answer, sending again", what=what, error=str(error))
     await trio.sleep(pause_s)

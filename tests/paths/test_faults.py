@@ -6,16 +6,18 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
 import trio
-from attrs import define
+from attrs import define, field
 from trio.testing import MockClock
 
 from kesoku_actors.actors import SystemFailed
 from kesoku_actors.clock import Clock, seeded_world
-from kesoku_actors.harness import Fault, Operation, full, mounted, no_fault
+from kesoku_actors.errors import KesokuError
+from kesoku_actors.harness import Disk, Fault, Operation, full, mounted, no_fault
 from kesoku_actors.llm.gate import ProviderGate
 from kesoku_actors.llm.scripted import Call, Say, Scenario, ScriptedModel
 from kesoku_actors.protocol import Reason, Role, Status, Type
@@ -73,6 +75,50 @@ async def test_r05_a_disk_full_for_a_minute_refuses_what_comes_and_loses_nothing
             assert spade.runs == 1
             assert [row.content for row in rows if row.type is Type.TOOL_RESULT] == ["a hole"]
             assert [row.content for row in rows if row.role is Role.USER] == ["Dig.", "There you are."]
+
+
+@define
+class FullOnceOpen(Inline):
+    """A disk that is full as soon as the store has been opened."""
+
+    disk: Disk = field(kw_only=True)
+    _is_open: bool = field(default=False, init=False)
+
+    async def run(self, call: Callable[[], Any]) -> Any:
+        found = call()
+        if not self._is_open:
+            self._is_open, self.disk.script = True, full
+        return found
+
+
+async def test_r05_a_start_on_a_full_disk_ends_with_the_reason_and_its_remedy(
+    tmp_path: Path, autojump_clock: trio.abc.Clock
+):
+    with mounted("full at the start") as disk:
+        access = FullOnceOpen(connect=disk.connect, disk=disk)
+        store = StoreOptions(path=tmp_path / "kesoku.db", durability=Durability.FULL, access=access)
+        with pytest.raises(SystemFailed) as failed:
+            async with at_home(tmp_path, [ANSWER], store=store):
+                raise AssertionError("it started")
+        disk.script = no_fault
+    [told] = [leaf for leaf in failed.value.leaves if isinstance(leaf, KesokuError)]
+    assert isinstance(told, StoreBusy)
+    assert (told.exit_code, "the disk is full; make room" in str(told)) == (75, True)
+
+
+async def test_r05_a_start_waits_for_a_disk_that_is_full_for_a_moment(tmp_path: Path, autojump_clock: trio.abc.Clock):
+    with mounted("full for a moment") as disk:
+        access = FullOnceOpen(connect=disk.connect, disk=disk)
+        store = StoreOptions(path=tmp_path / "kesoku.db", durability=Durability.FULL, access=access)
+
+        async def make_room() -> None:
+            await trio.sleep(20)
+            disk.script = no_fault
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(make_room)
+            async with at_home(tmp_path, [ANSWER], store=store) as home:
+                assert (await home.ended(await home.say("Dig."))).status is Status.PROCESSED
 
 
 async def test_r06_a_lock_held_for_half_a_minute_holds_neither_the_loop_nor_the_turn_for_good(
