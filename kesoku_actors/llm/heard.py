@@ -62,9 +62,11 @@ class HeardStream(httpx2.AsyncByteStream):
         self._tidier = tidier
         self._line = 0
         """Bytes of the line that has not ended."""
+        self._chunks: AsyncIterator[bytes] | None = None
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        chunks, problem = aiter(self._stream), None
+        self._chunks = chunks = aiter(self._stream)
+        problem = None
         async for chunk in chunks:
             self._heard()
             try:
@@ -87,7 +89,10 @@ class HeardStream(httpx2.AsyncByteStream):
             raise httpx2.DecodingError(f"a line of the stream is longer than {LONGEST_LINE} bytes")
 
     async def aclose(self) -> None:
-        """Close the stream beneath."""
+        """Close the stream beneath; who could not unpack it has left it in the middle."""
+        if self._chunks is not None:
+            async with unwinding(self._chunks):
+                pass
         await self._stream.aclose()
 
 

@@ -24,6 +24,7 @@ from .loopback import Answer, Pause, Stall
 
 HTML = (("content-type", "text/html"),)
 JSON = (("content-type", "application/json"),)
+PACKED = (("content-type", "text/event-stream"), ("content-encoding", "gzip"))
 WIRES = pytest.mark.parametrize("wire", [test_claude, test_gemini], ids=["claude", "gemini"])
 
 
@@ -63,6 +64,8 @@ ENDINGS = {
     "gemini blocked": Ended(test_gemini, (_BLOCKED,), "filtered"),
     "gemini garbage": Ended(test_gemini, (_WELL, b"data: {not json\r\n\r\n"), "garbage"),
     "gemini page": Ended(test_gemini, (b"<html>",), "address", HTML),
+    "claude badly packed": Ended(test_claude, (_BEGUN,), "garbage", PACKED),
+    "gemini badly packed": Ended(test_gemini, (_WELL,), "garbage", PACKED),
     "claude refusal": Ended(test_claude, (b"{",), "server", JSON, 500),
     "gemini refusal": Ended(test_gemini, (b"{",), "server", JSON, 500),
     "gemini refusal, no text": Ended(test_gemini, (b"\xff\xfe",), "server", JSON, 500),
