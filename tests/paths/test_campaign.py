@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from scripts.campaign.points import INSTANT, Kill, Plan, kill_of
-from scripts.campaign.remains import Remains
-from scripts.campaign.verdict import after_kill, after_term, at_the_end
+from scripts.crashes.points import INSTANT, Kill, Plan, kill_of
+from scripts.crashes.remains import Remains
+from scripts.crashes.verdict import after_kill, after_term, at_the_end
 from tests.draws import seed_of_today
 
 ROOT = Path(__file__).parents[2]

@@ -8,8 +8,8 @@ from typing import Any
 
 from attrs import define, field
 
-from scripts.campaign.points import INSTANT, TERM
-from scripts.campaign.trial import Outcome
+from scripts.crashes.points import INSTANT, TERM
+from scripts.crashes.trial import Outcome
 
 BAR = 40
 

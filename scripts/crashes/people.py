@@ -34,8 +34,8 @@ from kesoku_actors.protocol import (
     expected,
 )
 from kesoku_actors.store import Posted, TooEarly
-from scripts.campaign.files import append, lines
-from scripts.campaign.script import AwaitJobs, Clear, Decide, Edit, ForceTurn, Say, SetMode, Step, StopTurn, Withdraw
+from scripts.crashes.files import append, lines
+from scripts.crashes.script import AwaitJobs, Clear, Decide, Edit, ForceTurn, Say, SetMode, Step, StopTurn, Withdraw
 
 
 @define(eq=False)

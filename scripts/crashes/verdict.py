@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from scripts.campaign.remains import Remains
-from scripts.campaign.script import SCRIPT, TOOLS, Edit, Say
+from scripts.crashes.remains import Remains
+from scripts.crashes.script import SCRIPT, TOOLS, Edit, Say
 
 MAY_BE_CUT: Final = frozenset({"cake-1", "pie-1", "log-1"})
 """Messages that a later one interrupts, or that are stopped."""

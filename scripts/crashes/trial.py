@@ -18,11 +18,11 @@ from typing import Final
 
 from attrs import frozen
 
-from scripts.campaign.life import live
-from scripts.campaign.points import INSTANT, TERM, Kill
-from scripts.campaign.remains import Remains, remains_of
-from scripts.campaign.script import write_set
-from scripts.campaign.verdict import after_kill, after_term, at_the_end, resent
+from scripts.crashes.life import live
+from scripts.crashes.points import INSTANT, TERM, Kill
+from scripts.crashes.remains import Remains, remains_of
+from scripts.crashes.script import write_set
+from scripts.crashes.verdict import after_kill, after_term, at_the_end, resent
 
 LONGEST_S: Final = 60.0
 

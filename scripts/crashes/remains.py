@@ -15,7 +15,7 @@ import apsw
 from attrs import frozen
 
 from kesoku_actors.protocol import job_id
-from scripts.campaign.files import lines
+from scripts.crashes.files import lines
 
 
 @frozen(kw_only=True)

@@ -35,10 +35,10 @@ from kesoku_actors.log import Logger, stream_sink
 from kesoku_actors.protocol import Channel, Message, Status
 from kesoku_actors.session import Recorded, first_difference
 from kesoku_actors.store import Chunk
-from scripts.campaign.files import append
-from scripts.campaign.people import Facts, People, channel_of
-from scripts.campaign.points import Kill, Probe
-from scripts.campaign.script import SCRIPT
+from scripts.crashes.files import append
+from scripts.crashes.people import Facts, People, channel_of
+from scripts.crashes.points import Kill, Probe
+from scripts.crashes.script import SCRIPT
 
 STOP_S: Final = 8.0
 """How long a life may take to stop; half of it is for tools that run on. A tenth is for giving turns back, which on a
