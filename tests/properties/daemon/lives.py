@@ -47,7 +47,7 @@ QUIET: Final = (
 )
 """Whether nobody waits for anything any more."""
 REST_S: Final = 5_000.0
-REST_STEPS: Final = 100_000
+REST_STEPS: Final = 30_000
 
 
 class Injected(Exception):
