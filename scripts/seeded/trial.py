@@ -1,0 +1,134 @@
+"""One trial: explore a property until it fails as a property does. A mere crash is counted, and the search goes on.
+
+A counterexample is not made small: it is enough that there is one, and where it was noticed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from enum import StrEnum
+from pathlib import Path
+from traceback import walk_tb
+from typing import Any, Final
+
+from attrs import define, evolve, frozen
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from kesoku_actors.harness.control.footprints import footprints
+from kesoku_actors.harness.control.lives import NeverAtRest
+from kesoku_actors.harness.errors import Deadlock, Livelock
+from kesoku_actors.harness.exploration import Exploration
+from kesoku_actors.harness.failures import leaves
+from kesoku_actors.harness.origin import MARK
+from kesoku_actors.harness.search import search
+
+PLACE: Final = "tests.properties.daemon"
+_RESTS: Final = "comes_to_rest"
+"""What every run does in the end; without it no promise that something happens is kept."""
+_STEPS: Final = 25_000
+"""Many times what a run of the program as it is takes."""
+_STAGE: Final = frozenset({"lives.py", "model.py", "observers.py", "platform.py", "seams.py"})
+"""Files there that let the program run; what they raise is no judgement of it. All others judge."""
+_HERE: Final = str(Path(*PLACE.split(".")))
+
+
+class Ended(StrEnum):
+    """How a trial ended."""
+
+    KILLED = "killed"
+    """The property does not hold."""
+    CRASHED = "crashed"
+    """Runs ended with an error, and none with a promise that was broken: that says nothing about the property."""
+    SURVIVED = "survived"
+    TIMEOUT = "timeout"
+    BROKEN = "broken"
+    """It could not be tried."""
+
+
+@frozen(kw_only=True)
+class Finding:
+    """What came of a trial."""
+
+    ended: Ended
+    schedules: int = 0
+    """That were run, the last of them the one that killed it."""
+    by: str = ""
+    """The check that noticed it."""
+    said: str = ""
+    crashes: int = 0
+    seconds: float = 0.0
+    """Of CPU time."""
+
+
+@define(eq=False)
+class _Trial:
+    exploration: Exploration
+    schedules: int = 0
+    seconds: float = 0.0
+    crashes: int = 0
+    said: str = ""
+    by: str = ""
+
+    def once(self, inputs: dict[str, Any]) -> None:
+        """Search with one input, unless the property has failed."""
+        if self.by:
+            return
+        plan = evolve(self.exploration.plan, runs=max(1, self.exploration.plan.runs // self.exploration.examples))
+        with footprints() as watch:
+            so_far = search(self.exploration.program(inputs), plan, watch)
+        self.schedules += so_far.schedules
+        self.seconds += so_far.seconds
+        if so_far.unended:
+            self.by, self.said = _RESTS, so_far.cut
+            return
+        if so_far.found is None or so_far.found.error is None:
+            return
+        for error in leaves(so_far.found.error):
+            self.said = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+            self.by = noticed_by(error)
+            if self.by:
+                return
+        self.crashes += 1
+
+
+def try_out(name: str, *, runs: int, first_seed: int) -> Finding:
+    """Explore a property with so many schedules, or until it fails."""
+    module, _, test = name.partition(".")
+    exploration: Exploration = getattr(getattr(importlib.import_module(f"{PLACE}.{module}"), test), MARK)
+    share = max(1, exploration.plan.runs // exploration.examples)
+    limits = evolve(exploration.plan.limits, steps=_STEPS)
+    plan = evolve(exploration.plan, runs=runs, certify=0, seed=exploration.plan.seed + first_seed, limits=limits)
+    trial = _Trial(evolve(exploration, plan=plan, examples=max(1, runs // share)))
+
+    @seed(plan.seed)
+    @settings(
+        max_examples=trial.exploration.examples,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(**exploration.drawn)
+    def draw(**inputs: Any) -> None:
+        trial.once(inputs)
+
+    draw()
+    ended = Ended.KILLED if trial.by else Ended.CRASHED if trial.crashes else Ended.SURVIVED
+    return Finding(
+        ended=ended,
+        schedules=trial.schedules,
+        by=trial.by,
+        said=trial.said,
+        crashes=trial.crashes,
+        seconds=trial.seconds,
+    )
+
+
+def noticed_by(error: BaseException) -> str:
+    """Return the name of the check that an error comes from; empty when it is no promise that was broken."""
+    if isinstance(error, NeverAtRest | Deadlock | Livelock):
+        return _RESTS
+    if not isinstance(error, AssertionError) and type(error).__name__ != "Failed":  # that of `pytest.raises`
+        return ""
+    ours = [frame.f_code for frame, _line in walk_tb(error.__traceback__) if _HERE in frame.f_code.co_filename]
+    return ours[-1].co_name if ours and Path(ours[-1].co_filename).name not in _STAGE else ""
