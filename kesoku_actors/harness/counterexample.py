@@ -109,6 +109,8 @@ class RunView:
     arrows: tuple[Arrow, ...]
     ticks: tuple[tuple[int, float], ...]
     """Steps at which time passed while work was runnable, and what the clock shows then."""
+    wakes: tuple[str, ...]
+    """For each of these, whose wait it ended and where: "`main` at app.py:12"; empty where nobody's."""
     left_out: int = 0
     """Steps like others, or long before the end, that are not drawn."""
 

@@ -210,7 +210,16 @@ def held(clue: Clue) -> Deciding | None:
             words = "Here B comes while A is in the middle; where A goes on first, the run passes."
             summary = (
                 f"While `{first.lane}` stands at {line_of(site)}, "
-                f"`{second.lane}` {second.what} at {line_of(second.site)}."
+                f"`{second.lane}` {second.what} at {line_of(second.site)}.{_all_the_same(clue, event.who, ends)}"
             )
             return Deciding(witnesses=(first, second), words=words, summary=summary)
     return None
+
+
+def _all_the_same(clue: Clue, label: str, step: int) -> str:
+    """Return in words what a task that was held changes as soon as it goes on."""
+    uses = (use for use in clue.failing.observed.uses if use.lane == label and use.step.number == step)
+    late = next((use for use in uses if use.touch.is_plain and use.touch.writes), None)
+    if late is None:
+        return ""
+    return f" Then `{label}` {late.touch.how} {late.touch.what} at {line_of(late.touch.site)} all the same."

@@ -16,7 +16,7 @@ from attrs import define, field
 
 from kesoku_actors.harness.blocked import blocked_in, stands_at
 from kesoku_actors.harness.cause import Observed, Use, cone, parting, source_of
-from kesoku_actors.harness.clue import Clue, Deciding
+from kesoku_actors.harness.clue import Clue, Deciding, line_of
 from kesoku_actors.harness.counterexample import (
     ORDERS,
     Arrow,
@@ -89,12 +89,17 @@ class _Telling:
     blocked: tuple[Blocked, ...]
     shown: frozenset[str] = field(init=False)
     """The labels of the tasks that take part."""
+    told: frozenset[str] = field(init=False)
+    """Those of them of which is told what they do in the run that passes: not a crowd that is only held here."""
     ends: list[int] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         crowd = [one.lane for one in self.blocked]
         held = [event.who for event in self.form.events if isinstance(event, Hold)]
-        self.shown = frozenset(self._deciders() | self._changers() | set(crowd[:_MOST_LANES]) | set(held[:_MOST_LANES]))
+        self.told = frozenset(self._deciders() | self._changers() | set(crowd[:_MOST_LANES]))
+        self.shown = self.told | set(held[:_MOST_LANES])
+        if len(self.shown - self.told) <= _FEW:
+            self.told = self.shown
         raised = self.failing.raised
         last = {step.lane.label: step.number for step in self.failing.observed.steps if step.lane is not None}
         waiting = [last[one.lane] for one in self.blocked if one.lane in last]
@@ -129,9 +134,14 @@ class _Telling:
         numbers = cone(observed, self.ends) if is_failing else {step.number for step in observed.steps}
         rows = list(self._rows(observed, numbers, is_failing=is_failing))
         kept = _fewer(_without_repeats(rows))
-        ticks = tuple((step.number, step.time) for step in observed.steps if step.lane is None)
-        arrows = tuple(_arrows(observed, kept))
-        return RunView(doings=tuple(kept), arrows=arrows, ticks=ticks, left_out=len(rows) - len(kept))
+        ticks = [step for step in observed.steps if step.lane is None]
+        return RunView(
+            doings=tuple(kept),
+            arrows=tuple(_arrows(observed, kept)),
+            ticks=tuple((step.number, step.time) for step in ticks),
+            wakes=_wakes(self.failing if is_failing else self.passing, observed),
+            left_out=len(rows) - len(kept),
+        )
 
     def _rows(self, observed: Observed, numbers: set[int], *, is_failing: bool) -> Iterator[Doing]:
         shared = observed.shared()
@@ -146,13 +156,15 @@ class _Telling:
         for step in observed.steps:
             lane = step.lane
             cancelled.update(label for use in uses[step.number] for label in use.touch.reaches)
-            if lane is None or lane.label not in self.shown:
+            if lane is None or lane.label not in (self.shown if is_failing else self.told):
                 continue
             here = [use for use in uses[step.number] if use.touch.thing in shared or _is_of(use, witnesses)]
             cut_at = cuts.get((lane.label, step.number))
             is_witness = cut_at is not None or any(_is_of(use, witnesses) for use in here)
             is_held = is_failing and (lane.label, step.lane_step) in held
             is_end = raised is not None and raised.step == step.number
+            if is_held and not here:  # what it alone uses is then what it goes on with
+                here = [use for use in uses[step.number] if use.touch.is_plain and use.touch.writes]
             if not (is_witness or is_held or is_end or (here and step.number in numbers)):
                 continue
             said = list(dict.fromkeys(_said(here)))
@@ -242,6 +254,22 @@ def _arrows(observed: Observed, rows: Sequence[Doing]) -> Iterator[Arrow]:
             yield Arrow(of=last.step.number, to=use.step.number, why=use.touch.what)
         if use.touch.writes:
             changed[use.touch.thing] = use
+
+
+def _wakes(seen: Seen | None, observed: Observed) -> tuple[str, ...]:
+    """Return, for each time that passes while work is runnable, whose wait that ends."""
+    found: list[str] = []
+    for step, following in pairwise([*observed.steps, None]):
+        if step is None or step.lane is not None:
+            continue
+        before = {lane.label for lane in step.ready}
+        woken = [] if following is None else [one for one in following.ready if one.is_program]
+        labels = sorted(one.label for one in woken if one.label not in before)
+        sites = {label: None if seen is None else stands_at(seen, label, step.number) for label in labels[:_FEW]}
+        said = [f"`{label}`{'' if site is None else f' at {line_of(site)}'}" for label, site in sites.items()]
+        said += [f"{len(labels) - _FEW} more"] if len(labels) > _FEW else []
+        found.append(", ".join(said))
+    return tuple(found)
 
 
 def _parting(form: Form, failing: Seen, other: Form, passing: Seen) -> Parting:

@@ -91,10 +91,13 @@ def _paired(line: str, kind: str) -> tuple[str, ...]:
 
 
 @cache
-def label_of(kind: str, file: str, line: int, count: int) -> tuple[str, int]:
-    """Return what to call the `count`-th thing of a kind that a line makes, and the how-manieth of that name it is."""
+def label_of(kind: str, file: str, line: int, count: int, more: str = "") -> tuple[str, int]:
+    """Return what to call the `count`-th thing of a kind that a line makes, and the how-manieth of that name it is.
+
+    `more` is told of it beside the place where it is made.
+    """
     names = given_names(linecache.getline(file, line), kind)
-    where = f"({PurePath(file).name}:{line})"
+    where = f"({PurePath(file).name}:{line}{more})"
     if not names:
         return f"{kind} {where}", count
     round_, at = divmod(count - 1, len(names))

@@ -10,7 +10,7 @@ gap that the other gets into.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Final
@@ -24,6 +24,7 @@ from kesoku_actors.harness.interruptions import acted_late, cancelled, cut_short
 from kesoku_actors.harness.sites import in_own_file
 from kesoku_actors.harness.touches import CLOSED
 
+_FEW: Final = 3
 _CLOSED: Final = ("ClosedResourceError", "BrokenResourceError")
 
 
@@ -47,7 +48,21 @@ def _circle(clue: Clue, *, of_events: bool) -> Deciding | None:
         words = f"A waits for B, {way}{dots}: a circle of {len(circle)}."
     summary = f"{_tasks(both)} wait for each other" if len(circle) == 2 else f"{len(circle)} tasks wait in a circle"
     did = "; ".join(f"`{one.lane}` {one.what} at {line_of(one.site)}" for one in both)
-    return Deciding(witnesses=both, words=words, summary=f"{summary}, for ever: {did}.")
+    others = _others_who_sent(clue, circle)
+    sent = f" {_names(sorted(others))} sent there too, and took up room." if others else ""
+    return Deciding(witnesses=both, words=words, summary=f"{summary}, for ever: {did}.{sent}", others=others)
+
+
+def _others_who_sent(clue: Clue, circle: Sequence[Blocked]) -> frozenset[str]:
+    """Return the few that are not of a circle, and sent to a channel that one of it waits to send to."""
+    full = {one.waits_for for one in circle}
+    sent = {use.lane for use in clue.failing.observed.uses if use.touch.how == "sends to" and _waiting_to(use) in full}
+    others = frozenset(sent - {one.lane for one in circle})
+    return others if len(others) <= _FEW else frozenset()
+
+
+def _waiting_to(use: Use) -> str:
+    return f"has to wait to send to {use.touch.what}"
 
 
 def _blocked_witness(clue: Clue, one: Blocked) -> Witness:
@@ -85,6 +100,8 @@ def _flipped(clue: Clue) -> Deciding | None:
         return None
     first, second = map(partial(known, clue), clue.pair.uses)
     gap = gap_between(clue, first, second)
+    if gap is not None and gap.lane == second.lane and (late := _used_late(clue, *clue.pair.uses)) is not None:
+        second = known(clue, late)
     words = "Here A comes before B; where B comes before A, the run passes."
     meanwhile = "" if gap is None else f" In between, `{gap.lane}` stands at {line_of(gap.site)}."
     summary = (
@@ -92,6 +109,22 @@ def _flipped(clue: Clue) -> Deciding | None:
         f"`{second.lane}` {second.what} at {line_of(second.site)}; the other way round, the run passes.{meanwhile}"
     )
     return Deciding(witnesses=(first, second), words=words, summary=summary, gap=gap)
+
+
+def _used_late(clue: Clue, change: Use, again: Use) -> Use | None:
+    """Return what a task does with what it looked up before it was changed, when it then looks it up `again` by the
+    same line: that is its next round, and not where it goes wrong.
+    """
+    mine = [use for use in clue.failing.observed.uses if use.lane == again.lane and use.order < again.order]
+    before = [use for use in mine if use.touch.thing == change.touch.thing and use.order < change.order]
+    there = {} if clue.passing is None else clue.passing.observed.by_name
+    if not any(use.touch.site == again.touch.site for use in before) or change.name not in there:
+        return None
+    for use in mine:
+        is_late = use.order > change.order and use.touch.is_plain and use.touch.writes
+        if is_late and use.name in there and there[use.name].order < there[change.name].order:
+            return use
+    return None
 
 
 def _only_one(clue: Clue) -> Deciding | None:
@@ -126,7 +159,11 @@ def _is_of_channel(use: Use) -> bool:
 
 
 def _tasks(both: Sequence[Witness]) -> str:
-    return " and ".join(f"`{one.lane}`" for one in both)
+    return _names(one.lane for one in both)
+
+
+def _names(lanes: Iterable[str]) -> str:
+    return " and ".join(f"`{lane}`" for lane in lanes)
 
 
 _RULES: Final[tuple[Callable[[Clue], Deciding | None], ...]] = (

@@ -15,15 +15,17 @@ from attrs import evolve
 from kesoku_actors.harness import explore, shared
 from kesoku_actors.harness.control import execute
 from kesoku_actors.harness.control.footprints import footprints
-from kesoku_actors.harness.counterexample import Counterexample, Grade
+from kesoku_actors.harness.counterexample import Counterexample, Grade, Story
 from kesoku_actors.harness.diagnosis import Diagnosis
 from kesoku_actors.harness.exploration import Exploration
 from kesoku_actors.harness.failures import failure_of
-from kesoku_actors.harness.hold import Hold
+from kesoku_actors.harness.hold import Form, Hold
+from kesoku_actors.harness.observe import see_form
 from kesoku_actors.harness.replay import Replay
 from kesoku_actors.harness.report import data_of, mermaid, page, schema, text
 from kesoku_actors.harness.report.ink import COLOURED
 from kesoku_actors.harness.search import Plan
+from kesoku_actors.harness.story import told
 from kesoku_actors.harness.strategies import Random
 from kesoku_actors.harness.strategy import RunInfo
 from kesoku_actors.harness.touches import given_names
@@ -104,6 +106,65 @@ def test_the_gap_that_another_task_gets_into_is_told_with_its_line() -> None:
     assert found.story.gap.source.startswith("await work(2)")
     assert "In between" in found.story.summary
     assert f"stands at {found.story.gap.site}" in " ".join(text(found).split())
+
+
+def played(program: Any, *events: Hold) -> Story:
+    """Return the story of a run, told beside the plain one."""
+    plain, held = Form(), Form(events=events)
+    return told(held, see_form(program, held, Plan(), info()), (plain, see_form(program, plain, Plan(), info())))
+
+
+def test_what_was_looked_up_before_a_change_is_told_where_it_is_used_after_it() -> None:
+    [bug] = [bug for bug in ZOO if bug.name == "evicted_session"]
+    story = played(bug.program(), Hold("main/door", 2))
+    change, late = story.witnesses
+    assert (change.lane, late.lane) == ("main/evictor", "main/door")
+    assert change.source.startswith("stored.extend(sessions.pop")
+    assert late.source == "session.append(number)"
+    assert any(row.step == late.step and "changes `session`" in row.what for row in story.failing.doings)
+
+
+def test_what_a_held_task_changes_when_it_goes_on_is_told() -> None:
+    [bug] = [bug for bug in ZOO if bug.name == "evicted_session"]
+    story = played(bug.program(), Hold("main/door", 3))
+    assert re.search(r"Then `main/door` changes `session` at endings\.py:\d+ all the same\.$", story.summary)
+    [row] = [row for row in story.failing.doings if row.is_held]
+    assert (row.what, row.source) == ("changes `session`", "session.append(number)")
+
+
+def test_a_channel_is_told_with_its_room_and_who_else_took_it_up() -> None:
+    found = zoo("crossed_mailboxes")
+    said = " ".join(text(found).split())
+    assert re.search(r"channel `ways` is made at blocking\.py:\d+, room for \d+\b", said)
+    assert "`main/news` sent there too, and took up room." in found.story.summary
+    assert ", room for" not in said.partition("Where things are made")[0]
+
+
+def test_whose_wait_ends_where_time_passes_early_is_told_with_its_line() -> None:
+    view = counterexample("late_result").story.failing
+    assert len(view.wakes) == len(view.ticks) > 0
+    assert any(re.search(r"`main` at programs\.py:\d+", one) for one in view.wakes)
+    said = " ".join(text(counterexample("late_result")).split())
+    assert re.search(r"time passes, though work is runnable; that ends the wait of [|: ]*`main` at programs", said)
+
+
+def test_a_crowd_that_is_only_held_does_nothing_in_the_run_that_passes() -> None:
+    async def main() -> None:
+        done: list[int] = []
+
+        async def idle(number: int) -> None:
+            await trio.lowlevel.checkpoint()
+            done.append(number)
+
+        async with trio.open_nursery() as nursery:
+            for number in range(6):
+                nursery.start_soon(idle, number)
+
+    for crowd, is_told in ((2, True), (6, False)):
+        story = played(main, *(Hold(f"main/idle#{number}", 1) for number in range(2, crowd + 1)))
+        for view, is_there in ((story.failing, True), (story.passing, is_told)):
+            assert view is not None
+            assert any(row.lane == f"main/idle#{crowd}" for row in view.doings) is is_there
 
 
 def test_whoever_closed_a_channel_is_named_beside_the_one_who_still_uses_it() -> None:

@@ -9,6 +9,7 @@ Invariants: nothing is added that waits, so that a run is the same with footprin
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -86,7 +87,8 @@ class Watch:
         label, count = kind, self._made[place, who] + 1
         self._made[place, who] = count
         if frame is not None:
-            label, count = label_of(kind, frame.f_code.co_filename, frame.f_lineno, count)
+            room = _room(thing) if self.detail and kind == "channel" else ""
+            label, count = label_of(kind, frame.f_code.co_filename, frame.f_lineno, count, room)
         if "/" in who:
             label = f"{label} of `{who}`"
         if count > 1:
@@ -225,6 +227,11 @@ def _within(scope: trio.CancelScope, lanes: Sequence[Lane]) -> Iterator[str]:
             status = status._parent
         if status is not None:
             yield lane.label
+
+
+def _room(channel: Any) -> str:
+    size = channel.max_buffer_size
+    return ", room for as many as come" if size == math.inf else f", room for {size:g}"
 
 
 def _maker(frame: FrameType | None) -> FrameType | None:

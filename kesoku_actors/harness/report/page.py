@@ -17,7 +17,7 @@ from kesoku_actors.harness.cause import source_of
 from kesoku_actors.harness.counterexample import MEANING, ORDERS, Counterexample, Doing, RunView
 from kesoku_actors.harness.report.holding import MOST_EVENTS, about_events
 from kesoku_actors.harness.report.ink import printable
-from kesoku_actors.harness.report.picture import tree, without_places
+from kesoku_actors.harness.report.picture import time_passes, tree, without_places
 from kesoku_actors.harness.report.waiting import waiting
 
 _COLUMN: Final = 210
@@ -148,10 +148,10 @@ class _Drawing:
         yield "</svg>"
 
     def _ticks(self, width: int) -> Iterator[str]:
-        for number, _ in self.run.ticks:
+        for (number, _), wakes in zip(self.run.ticks, self.run.wakes, strict=True):
             y = self.rows[number]
             yield f'<line class="tick" x1="{_LEFT - 10}" y1="{y}" x2="{width}" y2="{y}"/>'
-            yield f'<text class="time small" x="{_LEFT}" y="{y - 5}">time passes, though work is runnable</text>'
+            yield f'<text class="time small" x="{_LEFT}" y="{y - 5}">{_text(time_passes(wakes))}</text>'
 
     def _arrows(self) -> Iterator[str]:
         lanes = {row.step: row.lane for row in self.run.doings}

@@ -15,7 +15,7 @@ from kesoku_actors.harness.sites import Site
 
 LEGEND: Final = "* acts, A and B decide, X fails, : is held back, | is there"
 _MOST_COLUMNS: Final = 12
-_MADE: Final = re.compile(r"(\w[\w ]*?(?: `[^`]+`)?) \(([^()]+:\d+)\)")
+_MADE: Final = re.compile(r"(\w[\w ]*?(?: `[^`]+`)?) \(([^()]+:\d+(?:, [^()]+)?)\)")
 _FAILS: Final = "FAILS"
 
 
@@ -68,6 +68,11 @@ def _thing(said: str) -> str:
     return f"{' '.join(words.split()[-2:] if words.endswith('scope') else words.split()[-1:])} `{name}"
 
 
+def time_passes(wakes: str) -> str:
+    """Return in words that time passes early, and whose wait that ends."""
+    return "time passes, though work is runnable" + (f"; that ends the wait of {wakes}" if wakes else "")
+
+
 def short_name(label: str, others: Sequence[str]) -> str:
     """Return the last part of a task's path, if that tells it from the others."""
     last = label.rpartition("/")[2]
@@ -96,17 +101,19 @@ class Picture:
         if self.run.left_out:
             many = f"{self.run.left_out} more step{'s' * (self.run.left_out > 1)}"
             yield f"  {self.ink.dim}       ({many} of the same kind or earlier left out){self.ink.off}"
-        ticks = [number for number, _ in self.run.ticks]
+        ticks = [(number, wakes) for (number, _), wakes in zip(self.run.ticks, self.run.wakes, strict=True)]
         for at, row in enumerate(self.run.doings):
-            while ticks and ticks[0] < row.step:
-                yield self._tick(ticks.pop(0), at)
+            while ticks and ticks[0][0] < row.step:
+                yield from self._tick(*ticks.pop(0), at)
             yield from self._row(row, at)
-        for number in ticks:
-            yield self._tick(number, len(self.run.doings))
+        for number, wakes in ticks:
+            yield from self._tick(number, wakes, len(self.run.doings))
 
-    def _tick(self, step: int, at: int) -> str:
-        said = f"{self.ink.yellow}time passes, though work is runnable{self.ink.off}"
-        return f"  {step:>5}  {self._gutter(at, None)}  {said}"
+    def _tick(self, step: int, wakes: str, at: int) -> Iterator[str]:
+        gutter, ink = self._gutter(at, None), self.ink
+        first, *more = wrap(printable(time_passes(wakes)), WIDTH - 13 - len(gutter))
+        yield f"  {step:>5}  {gutter}  {ink.yellow}{first}{ink.off}"
+        yield from (f"         {gutter}    {ink.yellow}{line}{ink.off}" for line in more)
 
     def _row(self, row: Doing, at: int) -> Iterator[str]:
         ink = self.ink
