@@ -25,6 +25,7 @@ LARGEST_FILE: Final = 1 << 20
 _PLACE: Final = re.compile(
     r"^(?P<what>.*) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)$", re.S
 )
+_TWICE: Final = re.compile(r"Cannot declare \('(?P<table>\w+)',\) twice")
 
 
 @frozen(kw_only=True)
@@ -87,6 +88,9 @@ def _syntax_error(path: Path, text: str, reason: str) -> str:
     place = _PLACE.match(reason)
     if place is None:
         return f"{path}: is not valid TOML: {reason}"
+    if (twice := _TWICE.fullmatch(place["what"])) is not None:
+        again = f"{place['what']}: put these keys under the first [{twice['table']}]"
+        return f"{path}:{place['line']}:{place['column']}: is not valid TOML: {again}"
     if place["line"] is None:
         return f"{path}:{text.count(chr(10)) + 1}: is not valid TOML: {place['what']} at the end of the file"
     return f"{path}:{place['line']}:{place['column']}: is not valid TOML: {place['what']}"

@@ -18,10 +18,14 @@ OWNER = "kesoku"
 
 
 def skill_shelf(settings: Settings) -> Shelf:
-    """Return the folders of skills, a person's own first; nothing is read yet."""
+    """Return the folders of skills, a person's own first, each once; nothing is read yet.
+
+    One's own may be the shipped ones: `skills` beside a configuration that lies in a checkout.
+    """
     shipped = (SHIPPED,) if settings.skills.shipped else ()
     roots = (settings.workspace.skills_dir, *settings.skills.roots, *shipped)
-    return Shelf(roots=tuple(Path(os.path.realpath(root)) for root in roots), host=host_platform(sys.platform))
+    real = dict.fromkeys(Path(os.path.realpath(root)) for root in roots)
+    return Shelf(roots=tuple(real), host=host_platform(sys.platform))
 
 
 def add_skill_tools(shelf: Shelf, registry: ToolRegistry) -> None:

@@ -115,4 +115,4 @@ def _write_here(record: SessionRecord, settings: Settings, clock: Clock) -> Path
 
 def _contents(trace: Trace) -> str:
     turns, steps = len(trace.turns), len(trace.exchanges)
-    return f"{turns} turn{'' if turns == 1 else 's'}, {steps} inference{'' if steps == 1 else 's'}"
+    return f"{turns} turn{'' if turns == 1 else 's'}, {steps} step{'' if steps == 1 else 's'}"

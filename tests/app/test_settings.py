@@ -174,7 +174,11 @@ def test_a_pattern_that_cannot_judge_a_command_in_linear_time_is_refused_at_its_
     ("text", "problem"),
     [
         (b"[agent]\nllm = \n", "config.toml:2:7: is not valid TOML: Invalid value"),
-        (b"[agent]\n[agent]\n", "config.toml:2:7: is not valid TOML: Cannot declare ('agent',) twice"),
+        (
+            b"[agent]\n[agent]\n",
+            "config.toml:2:7: is not valid TOML: Cannot declare ('agent',) twice: "
+            "put these keys under the first [agent]",
+        ),
         (b'[agent]\nllm = "', "config.toml:2: is not valid TOML: Unterminated string at the end of the file"),
         (b"[agent]\r\nllm = 'caf\xe9'\r\n", "config.toml:2: is not UTF-8 (byte 0xe9); save the file as UTF-8"),
         ("[agent]".encode("utf-16"), "config.toml:1: is not UTF-8 (byte 0xff); save the file as UTF-8"),

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from kesoku_actors import skills
+
 Shell = Callable[..., tuple[int, str, str]]
 SHIPPED = ["csv-profile", "repository-summary"]
 
@@ -79,3 +81,10 @@ def test_a_folder_that_others_may_write_in_is_warned_of_before_a_chat(shell: She
     root.chmod(0o775)
     _, _, errors = shell("$K chat --llm scripted hello")
     assert f"{root} can be written by other users" in errors
+
+
+def test_ones_own_folder_may_be_the_shipped_one(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "skills").symlink_to(Path(skills.__file__).parent / "shipped")
+    (tmp_path / "config.toml").touch()
+    found = [json.loads(line) for line in shell("$K skills list --json -c config.toml")[1].splitlines()]
+    assert [(row["name"], row["state"]) for row in found] == [(name, "usable") for name in SHIPPED]

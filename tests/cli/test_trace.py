@@ -20,7 +20,7 @@ def test_it_writes_one_file_for_its_owner_however_the_session_is_named(shell: Sh
     assert shell(TALK)[0] == 0
     code, out, errors = shell("umask 000; $K trace last")
     assert (code, errors) == (0, "")
-    told = re.fullmatch(r"wrote (/\S+/trace-(\w+)\.html) \(1 turn, 2 inferences\); open it in a browser\n", out)
+    told = re.fullmatch(r"wrote (/\S+/trace-(\w+)\.html) \(1 turn, 2 steps\); open it in a browser\n", out)
     assert told is not None, out
     path, session = Path(told[1]), told[2]
     assert path.parent == tmp_path
