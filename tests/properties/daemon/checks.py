@@ -106,6 +106,15 @@ def one_open_session(truth: Truth) -> None:
     assert [channel for channel, count in open_ones.items() if count > 1] == []
 
 
+def in_its_channel(notes: Notes, truth: Truth) -> None:
+    """What was said in a channel is in a session of that channel (M6)."""
+    channels = {row.id: row.channel_id for row in truth.rows}
+    strayed = [
+        note for note in notes if note.kind == "accepted" and channels.get(note["id"], note["room"]) != note["room"]
+    ]
+    assert strayed == [], "a message is in the session of another channel"
+
+
 # order
 
 

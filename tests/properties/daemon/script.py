@@ -162,6 +162,8 @@ HANGS: Final = says(model.HANG)
 
 SLOTS: Final = st.sampled_from(({}, {"parallel_tools": 1}))
 """Settings with room for every call, and for one."""
+MODES_AT_FIRST: Final = st.sampled_from(({}, {"busy_mode": BusyMode.STEER}))
+"""Settings with the mode that interrupts, and with the one in which a turn that runs hears who speaks."""
 
 
 def scripts(

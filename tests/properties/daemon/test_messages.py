@@ -13,6 +13,7 @@ from tests.properties.daemon.script import (
     FILES,
     FORCES,
     MODES,
+    MODES_AT_FIRST,
     NOTICES,
     QUICK,
     RACES,
@@ -57,12 +58,13 @@ async def test_m6_messages_that_race_make_one_session(
 ) -> None:
     truth = await play(world, script)
     checks.one_open_session(truth)
+    checks.in_its_channel(world.notes, truth)
     checks.ends_once(world.notes, truth)
 
 
 @explored()
 async def test_o1_nothing_moves_in_front_of_what_was_read(
-    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, TOOLS, MODES, STOPS)
+    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, TOOLS, MODES, STOPS, settings=MODES_AT_FIRST)
 ) -> None:
     truth = await play(world, script)
     checks.history_stands(world.notes, truth)
