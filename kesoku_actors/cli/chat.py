@@ -47,7 +47,7 @@ def command(
 
     Without PROMPT a talk begins on a terminal, where /help shows what can be done. In a pipe, or with "-", the prompt
     is read from standard input, up to 8 MiB of UTF-8. Ctrl-C stops the turn and waits for its end; once more, while
-    tools run, ends them.
+    tools run, ends them. With KESOKU_LOG=info in the environment, or debug, the log goes to standard error.
     """
     request = request_of(prompt, config, session, latest=latest, listing=listing, llm=llm, files=files, json=json)
     # The whole agent is imported only now: a request that cannot be taken is refused at once.

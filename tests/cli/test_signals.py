@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import signal
@@ -115,3 +116,35 @@ def test_a_terminal_that_hangs_up_twice_leaves_the_tool_its_time(tmp_path: Path,
     with closing(apsw.Connection(str(tmp_path / "kesoku.db"))) as store:
         [(said,)] = store.execute("SELECT content FROM messages WHERE type = 'tool_result'")
     assert said.startswith("all is well")
+
+
+def test_what_a_stopped_inference_used_is_told_in_the_summary_and_in_history(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    (tmp_path / "config.toml").write_text(CONFIG)
+    (tmp_path / "scenario.toml").write_text('inferences = [[{ say = "Sixteen letters." }, { stall = true }]]')
+    program = [sys.executable, "-m", "kesoku_actors"]
+    with subprocess.Popen(
+        [*program, "chat", "--json", "-c", "config.toml", "--llm", "scripted", "Go."],
+        env=environ,
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        try:
+            while not json.loads(process.stdout.readline()).get("text", "").endswith("letters."):
+                pass
+            process.send_signal(signal.SIGINT)
+            summary = json.loads(process.stdout.read().splitlines()[-1])
+            assert process.wait(LONGEST_S) == 130
+        finally:
+            process.kill()
+    assert (summary["event"], summary["state"], summary["steps"]) == ("summary", "stopped", 1)
+    told, said = summary["context_tokens"], summary["tokens"] - summary["context_tokens"]
+    assert (told > 0, said > 0) == (True, True)
+    show = [*program, "history", "show", "last", "-c", "config.toml"]
+    page = subprocess.run(show, env=environ, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert f"1 step · tokens {told} in, {said} out" in page
