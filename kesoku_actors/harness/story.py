@@ -155,7 +155,8 @@ class _Telling:
         cancelled: set[str] = set()
         for step in observed.steps:
             lane = step.lane
-            cancelled.update(label for use in uses[step.number] for label in use.touch.reaches)
+            reached = {label for use in uses[step.number] for label in use.touch.reaches}
+            cancelled |= reached - {label for label, _ in cuts}  # of these is told where it comes out
             if lane is None or lane.label not in (self.shown if is_failing else self.told):
                 continue
             here = [use for use in uses[step.number] if use.touch.thing in shared or _is_of(use, witnesses)]

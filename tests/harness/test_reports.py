@@ -206,6 +206,13 @@ def test_a_cancellation_is_told_at_the_line_it_comes_out_at_with_what_was_receiv
     assert "called at cancelling.py:25; it goes no further" in said
 
 
+def test_who_is_cancelled_later_only_goes_on_until_then() -> None:
+    [bug] = [bug for bug in ZOO if bug.name == "permit_leak"]
+    rows = [row for row in played(bug.program(), Hold("main/impatient", 1)).failing.doings if "impatient" in row.lane]
+    assert [row.what for row in rows] == [rows[0].what, "goes on", "is cancelled here, in the middle"]
+    assert rows[0].what.startswith("takes semaphore `permits`")
+
+
 def three_in_a_circle() -> Any:
     async def main() -> None:
         locks = [trio.Lock() for _ in range(3)]
