@@ -115,6 +115,8 @@ def _explore(target: str, config: str | None, options: dict[str, Any]) -> None:
     """Explore a program, and end with the exit code of its verdict."""
     if config is not None:
         raise click.UsageError("-c is for a configuration, and a program was named")
+    if target.endswith(".toml"):
+        raise click.UsageError(f"{target} is no program; a configuration goes behind -c: check -c {target}")
     shard, as_json = options.pop("shard"), options.pop("as_json")
     strategies = options.pop("strategy")
     if len(strategies) > 1:

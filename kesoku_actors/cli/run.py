@@ -155,13 +155,21 @@ def _report(error: BaseException) -> int:
             return _complain(str(leaf) or type(leaf).__name__, leaf.exit_code)
         case click.UsageError():
             where = leaf.ctx.command_path if leaf.ctx else program_name(os.environ)
-            return _complain(f"{leaf.format_message().rstrip('.')} (see {where} --help)", USAGE)
+            return _complain(f"{leaf.format_message().rstrip('.')}{_choices(leaf)} (see {where} --help)", USAGE)
         case click.ClickException():
             return _complain(leaf.format_message(), leaf.exit_code)
         case BrokenPipeError():
             return output_failed(leaf)
         case _:
             return STOPPED
+
+
+def _choices(error: click.UsageError) -> str:
+    """Return what could have been typed where a command of a group is missing."""
+    group = error.ctx.command if error.ctx is not None else None
+    if not isinstance(group, click.Group) or not error.message.startswith("Missing command"):
+        return ""
+    return f": {', '.join(group.commands)}"
 
 
 _EXPECTED: tuple[type[BaseException], ...] = (
