@@ -216,7 +216,8 @@ class Holding:
                     self.fired.update(self._hold_of(ready[one]) for one in held)
                 return index
             held.append(index)
-        oldest = min(held, key=lambda index: list(self._waiting).index(_key(ready[index])))
+        since = {key: place for place, key in enumerate(self._waiting)}
+        oldest = min(held, key=lambda index: since[_key(ready[index])])
         if oldest != held[0]:
             self.fired.update(self._hold_of(ready[one]) for one in held)
         self._released.add(_key(ready[oldest]))
@@ -285,8 +286,8 @@ def form_of(trace: Sequence[Recorded], base: Base, *, of_program: bool = False) 
             holds[key] = evolve(holds[key], until=moment)
         for lane in _before(step.lane, step.ready, last, base):
             other = (lane.label, steps[lane])
-            if lane.is_program or not of_program:
-                holds.setdefault(other, Hold(*other))
+            if other not in holds and (lane.is_program or not of_program):
+                holds[other] = Hold(*other)
         steps[step.lane] += 1
         last = step.lane
         if last.is_program or not of_program:

@@ -48,7 +48,8 @@ def play(exploration: Exploration, token: Token, *, is_stale: bool, trace: bool 
 def fails_elsewhere(exploration: Exploration, text: str) -> str | None:
     """Play a token in a fresh process; return the name of its failure there, empty when it passes.
 
-    None when the program cannot be found by name in another process, or when its inputs cannot be written down.
+    None when the program cannot be found by name in another process, when its inputs cannot be written down, or when it
+    takes too long there.
     """
     origin = exploration.origin
     if origin is None or token_of(text).inputs is None:
@@ -62,9 +63,12 @@ def fails_elsewhere(exploration: Exploration, text: str) -> str | None:
         "may_tick": exploration.plan.may_tick,
     }
     command, environment = fresh_python("kesoku_actors.harness.rerun")
-    done = subprocess.run(
-        command, input=json.dumps(request), env=environment, capture_output=True, text=True, timeout=_LONGEST_S
-    )
+    try:
+        done = subprocess.run(
+            command, input=json.dumps(request), env=environment, capture_output=True, text=True, timeout=_LONGEST_S
+        )
+    except subprocess.TimeoutExpired:
+        return None
     if done.returncode != 0:
         return None
     return str(json.loads(done.stdout.rpartition("\n")[2])["failure"])

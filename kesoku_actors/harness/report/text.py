@@ -72,7 +72,8 @@ def _lines(found: Counterexample, ink: Ink) -> Iterator[str]:
     yield f"  Found by {found.found_by}, after {found.found_after:,} schedules."
     if not found.is_confirmed:
         yield from _wrapped(
-            "It was seen again in this process only: a fresh one does not find this program or its inputs by name.",
+            "It was seen again in this process only: a fresh one does not find this program or its inputs by name, "
+            "or takes too long.",
             indent="  ",
             first="  ",
         )
