@@ -14,9 +14,9 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import UTC
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
-from attrs import frozen
+from attrs import field, frozen
 
 from kesoku_actors.llm.port import ProviderError, Remedy
 from kesoku_actors.llm.wellformed import whole_text
@@ -141,6 +141,8 @@ class Source:
     """The setting that names the model: `[openai] model_name`."""
     address: str = "the address"
     """The setting that names the server: `[openai] base_url`."""
+    secret: str | None = field(default=None, repr=False)
+    """The key itself: no error repeats it (T6)."""
 
 
 _ADVICE: Final[Mapping[str, str]] = {
@@ -160,7 +162,8 @@ _ADVICE: Final[Mapping[str, str]] = {
 def provider_error(source: Source, kind: str, detail: str, *, retry_after_s: float | None = None) -> ProviderError:
     """Return the error of this kind, saying which provider failed, how, and what to do (P2)."""
     advice = _ADVICE.get("no_key" if kind == "auth" and not source.has_key else kind)
-    said = whole_text(" ".join(detail.split())[:_LONGEST_DETAIL])
+    hidden = detail.replace(source.secret, "***") if _is_key(source.secret) else detail
+    said = whole_text(" ".join(hidden.split())[:_LONGEST_DETAIL])
     parts = [part for part in (advice and advice.format(**_words(source)), said) if part]
     return ProviderError(
         f"{source.provider}: {': '.join(parts) or kind}",
@@ -185,7 +188,11 @@ def without_key(said: bytes, key: str | None) -> bytes:
 
     One that is a word at most hides nothing, and without it the server's own words might be others.
     """
-    return said.replace(key.encode(), b"***") if key and len(key) >= _SHORTEST_KEY else said
+    return said.replace(key.encode(), b"***") if _is_key(key) else said
+
+
+def _is_key(key: str | None) -> TypeGuard[str]:
+    return key is not None and len(key) >= _SHORTEST_KEY
 
 
 def check_page(source: Source, content_type: str) -> None:

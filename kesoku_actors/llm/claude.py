@@ -80,7 +80,8 @@ class ClaudeModel:
     _making: trio.Lock = field(factory=trio.Lock, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        self.source = evolve(self.source, has_key=self.access.auth_mode == "vertex" or self.access.api_key is not None)
+        has_key = self.access.auth_mode == "vertex" or self.access.api_key is not None
+        self.source = evolve(self.source, has_key=has_key, secret=self.access.api_key)
         self._files = MediaFiles(rules=CLAUDE, log=self.log)
 
     @property

@@ -79,7 +79,8 @@ class GeminiModel:
     _making: trio.Lock = field(factory=trio.Lock, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        self.source = evolve(self.source, has_key=self.access.auth_mode == "vertex" or self.access.api_key is not None)
+        has_key = self.access.auth_mode == "vertex" or self.access.api_key is not None
+        self.source = evolve(self.source, has_key=has_key, secret=self.access.api_key)
         self._files = MediaFiles(rules=GEMINI, log=self.log)
         self._token = GoogleToken(self.wall) if self.access.auth_mode == "vertex" else None
 

@@ -73,7 +73,7 @@ class OpenAIModel:
     _making: trio.Lock = field(factory=trio.Lock, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        self.source = evolve(self.source, has_key=self.api_key is not None)
+        self.source = evolve(self.source, has_key=self.api_key is not None, secret=self.api_key)
 
     @property
     def name(self) -> str:
@@ -82,7 +82,7 @@ class OpenAIModel:
 
     async def infer(self, request: Request, emit: Emit) -> Reply:
         """Run one inference; empty pieces say only that bytes came. Raises `ProviderError` (P2, P3)."""
-        stream = ChatStream(self.source, model=self.model, context_tokens=self.context_tokens, key=self.api_key)
+        stream = ChatStream(self.source, model=self.model, context_tokens=self.context_tokens)
         try:
             written, headers = self._written(request), self._headers()
             client = await self._connected()

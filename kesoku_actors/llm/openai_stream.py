@@ -65,12 +65,9 @@ class _Call:
 class ChatStream:
     """Collects one streamed completion: `feed` every event, then ask for the `reply`."""
 
-    def __init__(
-        self, source: Source, *, model: str, context_tokens: int | None = None, key: str | None = None
-    ) -> None:
+    def __init__(self, source: Source, *, model: str, context_tokens: int | None = None) -> None:
         self._source = source
         self._model = model
-        self._key = key
         self._context_tokens = context_tokens
         self._text = TextJoiner()
         self._thoughts: dict[str, TextJoiner] = {}
@@ -115,7 +112,7 @@ class ChatStream:
 
     def _told(self, data: str) -> bytes:
         """Return the data of an event as an error may repeat it (T6)."""
-        return without_key(data.encode("utf-8", "replace"), self._key)
+        return without_key(data.encode("utf-8", "replace"), self._source.secret)
 
     def _quoted(self, data: str) -> str:
         return repr(self._told(data).decode()[:80])

@@ -263,8 +263,29 @@ async def test_a_web_page_is_no_answer_and_the_address_is_wrong() -> None:
     assert "[gemini] base_url" in str(error)
 
 
-async def test_a_server_that_repeats_the_key_is_not_quoted() -> None:
-    error = await refused(error_answer(401, "UNAUTHENTICATED", f"Incorrect key provided: {KEY}."))
+@pytest.mark.parametrize(
+    "answer",
+    [
+        error_answer(401, "UNAUTHENTICATED", f"Incorrect key provided: {KEY}."),
+        Answer(parts=(sse({"error": f"Incorrect key provided: {KEY}."}),)),
+        Answer(parts=(sse({"candidates": f"Incorrect key provided: {KEY}."}),)),
+        Answer(
+            parts=(
+                sse(
+                    {
+                        "promptFeedback": {
+                            "blockReason": "SAFETY",
+                            "blockReasonMessage": f"Incorrect key provided: {KEY}",
+                        }
+                    }
+                ),
+            )
+        ),
+    ],
+    ids=["refusal", "error", "no such shape", "blocked"],
+)
+async def test_a_server_that_repeats_the_key_is_not_quoted(answer: Answer) -> None:
+    error = await refused(answer)
     assert KEY not in str(error)
     assert "Incorrect key provided: ***" in str(error)
 
