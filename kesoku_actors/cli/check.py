@@ -102,13 +102,13 @@ def command(target: str | None, config: str | None, **options: Any) -> None:
     trial = tried(settings)
     for warning in trial.warnings:
         tell("warning", warning)
-    tell("shell", trial.shell)
     if settings.source is None:
         click.echo(
             f"ok: there is no configuration, the defaults hold; data lives in {settings.workspace.db_path.parent}"
         )
     else:
         click.echo(f"ok: {settings.source}")
+    tell("shell", trial.shell)
 
 
 def _explore(target: str, config: str | None, options: dict[str, Any]) -> None:
