@@ -132,7 +132,8 @@ class Broadcaster:
                     self.subscriptions.offer(event, None)
                 case Removed() if event.rev > self.subscriptions.last_rev:
                     self.subscriptions.last_rev = event.rev
-                    self.latches.keepers.pop(event.session_id, None)
+                    if keeper := self.latches.keepers.pop(event.session_id, None):
+                        keeper.rows_removed()
                     if latch := self.latches.of(event.session_id):
                         latch.message_withdrawn(event.message_id)
                     self.subscriptions.offer(event, None)
@@ -141,7 +142,7 @@ class Broadcaster:
 
     def _latch(self, row: Message) -> None:
         if row.root_id is not None and (keeper := self.latches.keepers.get(row.session_id)):
-            keeper(row)
+            keeper.row_changed(row)
         latch = self.latches.of(row.session_id)
         if latch is None:
             return

@@ -37,13 +37,23 @@ class Latch(Protocol):
         """A person may have decided about a waiting call (T7): what was decided is stored; who has it in hand looks."""
 
 
+class Keeper(Protocol):
+    """Who keeps a session's history, its worker living or not. Every method returns at once and never raises."""
+
+    def row_changed(self, row: Message) -> None:
+        """A row of the history was stored or changed."""
+
+    def rows_removed(self) -> None:
+        """Rows were deleted: what is kept holds no longer, and is dropped (M7)."""
+
+
 @define(eq=False)
 class Latches:
     """The latch of each live worker. Outlives the tasks that use it."""
 
     by_session: dict[str, Latch] = field(factory=dict)
-    keepers: dict[str, Callable[[Message], None]] = field(factory=dict)
-    """Who keeps a session's history, its worker living or not: hears every changed row of it."""
+    keepers: dict[str, Keeper] = field(factory=dict)
+    """By session."""
 
     def attach(self, session_id: str, latch: Latch) -> Callable[[], None]:
         """Make `latch` the one of its session; return what detaches it (and nobody else's)."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+from contextlib import aclosing
 from pathlib import Path
 
-from trio.testing import MockClock
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kesoku_actors.gateway import Gateway, Latches
 from kesoku_actors.llm.kept_talk import KeptTalks
 from kesoku_actors.llm.scripted import Say
-from kesoku_actors.protocol import Role, Status
+from kesoku_actors.protocol import Message, Removed, Role, Status
 from kesoku_actors.session import Histories, History
 
 from ..llm.changing_sessions import long_talk, rows_made
-from .house import at_home, texts
+from .house import Home, at_home, texts
 
 
 async def test_what_others_change_between_two_turns_is_in_the_next_prompt(
@@ -44,6 +46,47 @@ async def _leaves_only_the_last(gateway: Gateway, histories: Histories, left: in
     assert list(histories.latches.keepers) == ["b"][:left]
     assert (await histories.take(gateway, "a")) is not taken["a"]
     assert ((await histories.take(gateway, "b")) is taken["b"]) is bool(left)
+
+
+async def test_nothing_is_kept_of_a_session_that_was_cleared(tmp_path: Path, autojump_clock: MockClock) -> None:
+    async with at_home(tmp_path, [(Say(text="One."),), (Say(text="Two."),)]) as home:
+        session_id = (await home.ended(await home.say("Count."))).session_id
+        await wait_all_tasks_blocked()
+        home.model.requests.clear()
+        home.record.clear()
+        assert _held(session_id) != []
+        await _cleared(home, session_id)
+        await home.ended(await home.say("Hello.", channel_id="another"))  # who listens holds what it heard last
+        await wait_all_tasks_blocked()
+        assert _held(session_id) == []
+
+
+async def test_a_history_whose_session_was_cleared_meanwhile_is_not_kept(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    async with at_home(tmp_path) as home:
+        histories = Histories(home.gateway.latches)
+        session_id = (await home.ended(await home.say("Count."))).session_id
+        history = await histories.take(home.gateway, session_id)
+        await _cleared(home, session_id)
+        histories.leave(session_id, history)
+        assert await histories.take(home.gateway, session_id) is not history
+
+
+async def _cleared(home: Home, session_id: str) -> None:
+    """Clear a session, and wait until its rows are gone and everybody knows."""
+    async with aclosing(home.gateway.listen(hints=False)) as events:
+        await home.gateway.clear(session_id)
+        async for event in events:
+            if isinstance(event, Removed) and event.session_id == session_id:
+                break
+    await wait_all_tasks_blocked()
+
+
+def _held(session_id: str) -> list[Message]:
+    """Return the rows of a session that are in memory."""
+    gc.collect()
+    return [each for each in gc.get_objects() if isinstance(each, Message) and each.session_id == session_id]
 
 
 async def test_talks_as_models_were_sent_them_are_kept_within_a_bound_the_latest_longest(
