@@ -33,7 +33,8 @@ from kesoku_actors.harness.systematic import HoldBound
 from kesoku_actors.harness.token import shortest_token
 
 _REDUCE_SECONDS: Final = 30.0
-"""Of CPU time, in which events are taken away; after it, what is left is told as it is."""
+"""Of CPU time, in which events are taken away to reduce it, and again to find a run that passes; after it, what is left
+is told as it is."""
 _GRADE_RUNS: Final = 200
 _GRADE_SECONDS: Final = 0.2
 """Of CPU time, for each scheduler that is tried."""
@@ -139,7 +140,10 @@ class Diagnosis:
     def _nearest(self, form: Form, failing: Seen) -> tuple[Form, Seen] | None:
         """Return a run that passes and has as much as possible in common with the failing one."""
         best: tuple[int, Form, Seen] | None = None
+        began = process_time()
         for other in _neighbours(form):
+            if process_time() - began > self.reduce_seconds:
+                break
             if self._run(Holding(other)).error is not None:
                 continue
             seen = see_form(self.program, other, self.plan, _info())
