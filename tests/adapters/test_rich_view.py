@@ -33,7 +33,7 @@ from tests.adapters.screen import MemoryOutput, Terminal, ticking
 from tests.adapters.world import SESSION, answer, call, notice, result, said
 
 LINES = st.lists(st.text("ab漢", max_size=8), max_size=6)
-SUMMARY = TurnSummary(steps=1, context_tokens=900, tools=1, tokens=950, seconds=1.0, state=ChatState.ANSWERED)
+SUMMARY = TurnSummary(turns=1, context_tokens=900, tools=1, tokens=950, seconds=1.0, state=ChatState.ANSWERED)
 
 MARKDOWN = """# Title
 
@@ -268,7 +268,7 @@ async def test_nothing_turns_or_waits_after_the_end():
     assert "thinking" in drawn(out).lines[-2]
     await view.finish(SUMMARY)
     before = out.text
-    assert drawn(out).lines == ["1 step · context 0.9K · 1 tool · tokens 0.9K · 1.0 s ⚡", ""]
+    assert drawn(out).lines == ["1 turn · context 0.9K · 1 tool · tokens 0.9K · 1.0 s ⚡", ""]
     await view.refresh()
     assert out.text == before
 

@@ -24,7 +24,7 @@ def test_a_summary_counts_one_turn_alone():
         stored("m9", 1, Usage(input=7)),
     ]
     assert summarize(rows, steps, "m1", ChatState.ANSWERED, 2.5) == TurnSummary(
-        steps=3,
+        turns=3,
         context_tokens=1500,
         tools=2,
         tokens=2550,
@@ -39,18 +39,18 @@ def test_a_summary_counts_one_turn_alone():
 def test_what_no_provider_counted_is_unknown():
     summary = summarize([], [], "m1", ChatState.ERROR, 0.04)
     assert (summary.context_tokens, summary.tokens) == (None, None)
-    assert summary_line(summary) == "0 steps · context ? · 0 tools · tokens ? · 0.0 s 🛑"
+    assert summary_line(summary) == "0 turns · context ? · 0 tools · tokens ? · 0.0 s 🛑"
 
 
 @pytest.mark.parametrize(("state", "sign"), [(state, "⚡" if state == "answered" else "🛑") for state in ChatState])
 def test_the_last_line_names_everything(state, sign):
-    summary = TurnSummary(steps=1, context_tokens=12_340, tools=2, tokens=45_678, seconds=3.21, state=state)
-    assert summary_line(summary) == f"1 step · context 12.3K · 2 tools · tokens 45.7K · 3.2 s {sign}"
+    summary = TurnSummary(turns=1, context_tokens=12_340, tools=2, tokens=45_678, seconds=3.21, state=state)
+    assert summary_line(summary) == f"1 turn · context 12.3K · 2 tools · tokens 45.7K · 3.2 s {sign}"
 
 
 def test_the_last_line_tells_what_was_cached_what_was_thought_and_what_it_cost_where_that_is_known():
     summary = TurnSummary(
-        steps=1,
+        turns=1,
         context_tokens=12_340,
         tools=0,
         tokens=45_678,
@@ -60,5 +60,5 @@ def test_the_last_line_tells_what_was_cached_what_was_thought_and_what_it_cost_w
         seconds=1.0,
         state=ChatState.ANSWERED,
     )
-    words = "1 step · context 12.3K · 0 tools · tokens 45.7K (8.0K cached, 0.4K thinking) · $0.0123 · 1.0 s ⚡"
+    words = "1 turn · context 12.3K · 0 tools · tokens 45.7K (8.0K cached, 0.4K thinking) · $0.0123 · 1.0 s ⚡"
     assert summary_line(summary) == words

@@ -116,8 +116,8 @@ async def test_a_pipe_gets_the_answer_and_nothing_else():
     )
     assert view.out.written == ["It is 42.\n"]
     assert outcome.state is ChatState.ANSWERED
-    assert (outcome.summary.steps, outcome.summary.tokens) == (1, 1230)
-    assert view.err.text.startswith("1 step · context 1.2K · 0 tools · tokens 1.2K · ")
+    assert (outcome.summary.turns, outcome.summary.tokens) == (1, 1230)
+    assert view.err.text.startswith("1 turn · context 1.2K · 0 tools · tokens 1.2K · ")
     assert gateway.statuses() == {"m9": Status.DELIVERED}
 
 
@@ -302,7 +302,7 @@ async def test_programs_get_one_object_a_line_and_the_summary_last():
     ]
     assert (objects[0]["is_ours"], objects[11]["is_ours"]) == (False, True)
     assert objects[9]["metadata"]["tool_arguments"] == {"a": [1, {"b": "é\u2028"}]}
-    counts = {"steps", "context_tokens", "tools", "tokens", "cached", "thinking", "cost"}
+    counts = {"turns", "context_tokens", "tools", "tokens", "cached", "thinking", "cost"}
     assert set(objects[-1]) == {"event", *counts, "seconds", "state"}
 
 

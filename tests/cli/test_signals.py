@@ -142,7 +142,7 @@ def test_what_a_stopped_inference_used_is_told_in_the_summary_and_in_history(
             assert process.wait(LONGEST_S) == 130
         finally:
             process.kill()
-    assert (summary["event"], summary["state"], summary["steps"]) == ("summary", "stopped", 1)
+    assert (summary["event"], summary["state"], summary["turns"]) == ("summary", "stopped", 1)
     told, said = summary["context_tokens"], summary["tokens"] - summary["context_tokens"]
     assert (told > 0, said > 0) == (True, True)
     show = [*program, "history", "show", "last", "-c", "config.toml"]

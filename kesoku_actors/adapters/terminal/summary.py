@@ -42,8 +42,8 @@ SIGNS: Final[Mapping[ChatState, str]] = {
 class TurnSummary:
     """What a turn took."""
 
-    steps: int
-    """Inferences, also those cancelled or failed (M4)."""
+    turns: int
+    """The model's, as people count them: inferences, also those cancelled or failed (M4). History calls them steps."""
     context_tokens: int | None
     """Input of the last inference that said so."""
     tools: int
@@ -80,7 +80,7 @@ def summarize(
     counts = [count for usage in usages for count in (usage.input, usage.output) if count is not None]
     costs = [usage.cost for usage in usages if usage.cost is not None]
     return TurnSummary(
-        steps=len(usages),
+        turns=len(usages),
         context_tokens=inputs[-1] if inputs else None,
         tools=sum(message.type is Type.TOOL_CALL and message.root_id == root_id for message in messages),
         tokens=sum(counts) if counts else None,
@@ -93,12 +93,12 @@ def summarize(
 
 
 def summary_line(summary: TurnSummary) -> str:
-    """Return the last line: steps, context K, tools, tokens K, cost, seconds and the sign of the state."""
+    """Return the last line: turns, context K, tools, tokens K, cost, seconds and the sign of the state."""
     kinds = (("cached", summary.cached), ("thinking", summary.thinking))
     of_these = ", ".join(f"{_thousands(count)} {kind}" for kind, count in kinds if count)
     tokens = f"tokens {_thousands(summary.tokens)}" + (f" ({of_these})" if of_these else "")
     parts = (
-        _counted(summary.steps, "step"),
+        _counted(summary.turns, "turn"),
         f"context {_thousands(summary.context_tokens)}",
         _counted(summary.tools, "tool"),
         tokens,
