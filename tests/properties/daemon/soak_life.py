@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
+from itertools import count
 from typing import Any, Final
 
 import trio
@@ -188,7 +189,7 @@ class SoakLife:
     async def _visitors(self, gateway: Gateway) -> None:
         """Be a client that comes for ten minutes each hour, listens to one room or to all, and leaves."""
         rooms = self.town.platform.rooms
-        for visit in range(10**9):
+        for visit in count():
             with trio.move_on_after(VISIT_S):
                 channel = rooms[visit % len(rooms)].channel if visit % 2 else None
                 async with aclosing(gateway.listen(channel=channel, label="visitor", capacity=16)) as events:

@@ -9,11 +9,13 @@ that the load is steady.
 
 from __future__ import annotations
 
+import pickle
 import random
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import IO, Final
 
 import trio
 from attrs import define, field
@@ -50,7 +52,8 @@ class Soak:
     life: SoakLife = field(init=False)
     lives: int = 0
     over: trio.Event = field(factory=trio.Event)
-    carried: tuple[Note, ...] = ()
+    carried: IO[bytes] = field(factory=tempfile.TemporaryFile)
+    """Notes of the days before that the next day needs; in a file, as they are not the program's."""
     _rev: int = 0
     _steps: int = 0
     _began: float = 0.0
@@ -73,6 +76,7 @@ class Soak:
                 self._check()
                 self.tell(self._gauge(day))
             self.over.set()
+        self.carried.close()
 
     async def _live(self) -> None:
         """Let life follow life."""
@@ -125,9 +129,19 @@ class Soak:
         connection = self.life.access.connection
         assert connection is not None
         truth, today = truth_of_day(connection, since_rev=self._rev), self.town.world.notes
-        check_day(self.carried, today, truth)
-        self.carried = carried_over((*self.carried, *today), truth)
+        carried = self._read() if self._rev else ()
+        check_day(carried, today, truth)
+        self._write(carried_over((*carried, *today), truth))
         self._rev = self.town.cursor
+
+    def _read(self) -> Sequence[Note]:
+        self.carried.seek(0)
+        notes: Sequence[Note] = pickle.load(self.carried)
+        return notes
+
+    def _write(self, notes: Sequence[Note]) -> None:
+        self.carried.seek(0)
+        pickle.dump(notes, self.carried)
 
     def _gauge(self, day: int) -> Gauge:
         said = sum(note.kind == "accepted" and note["is_person"] and note["is_new"] for note in self.town.world.notes)
