@@ -144,7 +144,7 @@ async def test_lock_is_held_by_one() -> None:
 
 @explore(runs=RUNS, certify=Hold(1))
 async def test_lru_cache_returns_what_the_function_returns() -> None:
-    """lru_cache, "an asynchronous version of functools.lru_cache": a call gives the function's value, never an error."""
+    """lru_cache, "an asynchronous version of functools.lru_cache": a call gives what the function gives."""
 
     @lru_cache(maxsize=1)
     async def doubled(number: int) -> int:
