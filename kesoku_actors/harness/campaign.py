@@ -2,7 +2,8 @@
 
 What was explored stands in a file, one JSON object, written anew by a rename so that it is whole whenever it is read.
 It goes on only with the same source, seed, strategy and share. Where Hypothesis draws the inputs, it draws the same
-ones again for the same seed, and those that were searched to their end are passed over.
+ones again for the same seed, and those that were searched to their end are passed over. A failing run and a way out of
+the simulated world stand there too: who goes on is told of them again, and not that the rest holds.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from attrs import define, evolve, field
 from kesoku_actors.harness.errors import HarnessError
 from kesoku_actors.harness.exploration import Exploration
 from kesoku_actors.harness.faults import Tally
-from kesoku_actors.harness.search import Plan, Searched
+from kesoku_actors.harness.schedule import BadToken, schedule_of
+from kesoku_actors.harness.search import Found, Plan, Searched
 from kesoku_actors.harness.verdict import Certificate
 
 _EVERY_S: Final = 1.0
@@ -56,10 +58,12 @@ class Campaign:
                 holds=int(kept["holds"]),
                 inputs=int(kept["inputs"]),
                 faults=Tally(Counter(kept["faults"]["asked"]), Counter(kept["faults"]["fired"])),
+                escaped=str(kept["escaped"]),
+                found=None if kept["found"] is None else _found_in(kept["found"]),
             )
             if self.exploration.drawn and plan.certify:
                 self.before.certificate = Certificate(bound=plan.certify, schedules=int(kept["certified"]))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, BadToken):
             raise HarnessError(f"{self.path} is no file of a campaign") from None
         plan = evolve(plan, runs_before=self.before.runs, holds_before=self.before.holds)
         return evolve(self.exploration, plan=plan)
@@ -69,6 +73,7 @@ class Campaign:
         if not now and so_far.seconds - self._written < _EVERY_S:
             return
         self._written = so_far.seconds
+        found = self.before.found or so_far.found
         kept = {
             "campaign": self._identity(),
             "schedules": self.before.schedules + so_far.schedules,
@@ -83,12 +88,27 @@ class Campaign:
                 "asked": self.before.faults.asked + so_far.faults.asked,
                 "fired": self.before.faults.fired + so_far.faults.fired,
             },
+            "escaped": self.before.escaped or so_far.escaped,
+            "found": None if found is None else self._found_data(found),
             "classes": sorted(f"{one:016x}" for one in self.before.classes | so_far.classes),
         }
         beside = self.path.with_name(f"{self.path.name}.{os.getpid()}.new")
         beside.write_text(json.dumps(kept), encoding="utf-8")
         beside.replace(self.path)
 
+    def forget(self) -> None:
+        """Remove the file: nothing can be built on runs that are not the same again."""
+        self.path.unlink(missing_ok=True)
+
+    def _found_data(self, found: Found) -> dict[str, str]:
+        schedule = found.schedule.token(self.exploration.fingerprint)
+        return {"failure": found.failure, "strategy": found.strategy, "schedule": schedule}
+
     def _identity(self) -> list[Any]:
         plan: Plan = self.exploration.plan
         return [self.exploration.fingerprint, plan.seed, str(plan.strategy), plan.certify, list(plan.shard)]
+
+
+def _found_in(kept: dict[str, str]) -> Found:
+    _fingerprint, schedule = schedule_of(kept["schedule"])
+    return Found(failure=kept["failure"], strategy=kept["strategy"], schedule=schedule)

@@ -44,14 +44,19 @@ def explored(
         if on_run is not None:
             on_run(so_far)
 
-    with footprints() as watch:
-        so_far = search(program, plan, watch, on_run=seen)
-    if campaign is not None:
-        campaign.keep(so_far, now=True)
-        so_far = together(campaign.before, so_far)
+    if campaign is not None and campaign.before.is_stopped:
+        so_far = campaign.before
+    else:
+        with footprints() as watch:
+            so_far = search(program, plan, watch, on_run=seen)
+        if campaign is not None:
+            campaign.keep(so_far, now=True)
+            so_far = together(campaign.before, so_far)
     if so_far.found is not None:
         return failed(exploration, given, so_far, so_far.found)
     changed = _changed(exploration, given, so_far)
+    if changed and campaign is not None:
+        campaign.forget()
     return verdict_of(so_far, Outcome.NONDETERMINISM if changed else None, reason=changed)
 
 

@@ -121,6 +121,20 @@ def test_a_campaign_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert "no file of a campaign" in check(f"{SHOPS}:sold_once", "--resume", file).output
 
 
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_campaign_that_found_a_failure_tells_it_again(jobs: str, tmp_path: Path) -> None:
+    asked = (f"{SHOPS}:sold_twice", "--jobs", jobs, "--json", "--resume", str(tmp_path / "campaign.json"))
+    first, again = check(*asked), check(*asked)
+    assert (first.exit_code, again.exit_code) == (1, 1)
+    failures = [json.loads(done.stdout)["counterexample"]["failure"] for done in (first, again)]
+    assert failures == ["AssertionError: sold twice"] * 2
+
+
+def test_a_campaign_that_saw_no_determinism_never_holds_later(tmp_path: Path) -> None:
+    asked = (f"{SHOPS}:leaks", "--json", "--resume", str(tmp_path / "campaign.json"))
+    assert [check(*asked).exit_code for _ in range(2)] == [2, 2]
+
+
 def test_a_campaign_with_drawn_inputs_passes_over_those_that_were_searched(tmp_path: Path) -> None:
     file, asked = tmp_path / "campaign.json", ("--runs", "240", "--certify", "1", "--json")
     target = f"{SHOPS}:counted"
