@@ -74,7 +74,10 @@ def failed(exploration: Exploration, inputs: Mapping[str, Any], so_far: Searched
 def verdict_of(
     so_far: Searched, outcome: Outcome | None, counterexample: Counterexample | None = None, *, reason: str = ""
 ) -> Verdict:
-    """Return the verdict on what was seen; without an outcome it holds, or is not known, as the search ended."""
+    """Return the verdict on what was seen; without an outcome it holds, or is not known, as the search ended.
+
+    Only one that holds has a certificate: another one would be of those drawn inputs alone that were searched before.
+    """
     unknown = so_far.escaped or so_far.reason
     if so_far.unended and not unknown:
         unknown = f"{so_far.unended:,} of {so_far.schedules:,} runs did not end within their steps: {so_far.cut}"
@@ -82,14 +85,15 @@ def verdict_of(
         unknown = f"the fault `{never[0]}` never happened, so nothing is known of it"
     if not so_far.schedules and not unknown:
         unknown = "nothing was run"
-    certificate = so_far.certificate
+    outcome = outcome or (Outcome.INCONCLUSIVE if unknown else Outcome.HOLDS)
+    certificate = so_far.certificate if outcome is Outcome.HOLDS else None
     return Verdict(
-        outcome=outcome or (Outcome.INCONCLUSIVE if unknown else Outcome.HOLDS),
+        outcome=outcome,
         schedules=so_far.schedules,
         classes=len(so_far.classes),
         steps=so_far.steps,
         seconds=so_far.seconds,
-        certificates=(certificate,) if certificate is not None and not so_far.unended else (),
+        certificates=() if certificate is None else (certificate,),
         counterexample=counterexample,
         reason=reason or unknown,
     )

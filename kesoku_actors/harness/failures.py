@@ -1,15 +1,24 @@
-"""What failed, as a word that stays the same while a counterexample shrinks. Pure."""
+"""What failed, as a word that stays the same while a counterexample shrinks, and in every process.
+
+An assertion without a message is named by the line where it begins: with pytest, which writes assertions anew, it says
+its values and is raised at another line than without.
+"""
 
 from __future__ import annotations
 
+import ast
+import linecache
 from collections.abc import Iterator
 from dis import opmap
+from functools import cache
 from pathlib import PurePath
 from traceback import extract_tb
 
 from kesoku_actors.harness.errors import HarnessError, RunEnded
 
 _LONGEST = 80
+_BY_PYTEST = "assert "
+"""So begins what pytest says for an assertion without a message: the values, which only a process under it knows."""
 _RAISE = opmap["RAISE_VARARGS"]
 
 
@@ -45,7 +54,23 @@ def _name(error: BaseException) -> str:
     if isinstance(error, HarnessError | RunEnded | RecursionError):
         return kind  # where the stack is full depends on who watches
     said = str(error).partition("\n")[0][:_LONGEST]
-    if isinstance(error, AssertionError) and said:
+    if isinstance(error, AssertionError) and said and not said.startswith(_BY_PYTEST):
         return f"{kind}: {said}"
     frames = extract_tb(error.__traceback__)
-    return f"{kind} at {PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else kind
+    if not frames:
+        return kind
+    file, line = frames[-1].filename, frames[-1].lineno or 0
+    if isinstance(error, AssertionError):
+        line = next((begin for begin, end in _assertions(file) if begin <= line <= end), line)
+    return f"{kind} at {PurePath(file).name}:{line}"
+
+
+@cache
+def _assertions(file: str) -> tuple[tuple[int, int], ...]:
+    """Return the first and the last line of each assertion in a file; none where there is no source of it."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return ()
+    found = [one for one in ast.walk(tree) if isinstance(one, ast.Assert)]
+    return tuple((one.lineno, one.end_lineno or one.lineno) for one in found)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import pytest
 import trio
+from hypothesis import strategies as st
 
 from kesoku_actors.harness import Hold, Inconclusive, Limits, Outcome, ProgramFails, explore
 from kesoku_actors.harness.allow import Allow
-from kesoku_actors.harness.control import execute
+from kesoku_actors.harness.control import Program, execute
 from kesoku_actors.harness.control.footprints import footprints
 from kesoku_actors.harness.exploration import exploration_of
 from kesoku_actors.harness.exploring import replayed
@@ -71,6 +73,61 @@ def test_a_program_that_does_not_end_is_no_pass() -> None:
 
     verdict = explore(goes_on, runs=5, limits=Limits(steps=200))
     assert verdict.outcome is not Outcome.HOLDS
+
+
+async def swallows_its_end() -> None:
+    with suppress(BaseException):
+        while True:
+            await trio.sleep(1)
+            trio.current_time()
+
+
+async def swallows_a_deadlock() -> None:
+    with suppress(BaseException):
+        await trio.Event().wait()
+
+
+async def fails_because_it_is_ended() -> None:
+    done = 0
+    try:
+        while done < 100_000:
+            await trio.lowlevel.checkpoint()
+            done += 1
+    finally:
+        assert done == 100_000
+
+
+@pytest.mark.parametrize(
+    ("main", "outcome"),
+    [
+        (swallows_its_end, Outcome.INCONCLUSIVE),
+        (swallows_a_deadlock, Outcome.FAILS),
+        (fails_because_it_is_ended, Outcome.INCONCLUSIVE),
+    ],
+)
+def test_a_run_that_was_ended_is_judged_by_that_whatever_the_program_makes_of_it(
+    main: Program, outcome: Outcome
+) -> None:
+    verdict = explore(main, runs=6, limits=Limits(steps=300))
+    assert verdict.outcome is outcome
+    assert verdict.counterexample is None or verdict.counterexample.failure == "Deadlock"
+
+
+async def wrong_when_large(number: int = st.integers(0, 5)) -> None:  # type: ignore[assignment]  # drawn
+    await pause()
+    assert number < 3
+
+
+async def right_for_all(number: int = st.integers(0, 500)) -> None:  # type: ignore[assignment]  # drawn
+    for _ in range(200):
+        await pause()
+
+
+def test_what_holds_for_some_of_the_inputs_is_no_certificate() -> None:
+    fails = explore(wrong_when_large, runs=50, certify=Hold(1))
+    assert (fails.outcome, fails.certificates) == (Outcome.FAILS, ())
+    unknown = explore(right_for_all, runs=400, certify=Hold(1), seconds=0.2)
+    assert (unknown.outcome, unknown.certificates) == (Outcome.INCONCLUSIVE, ())
 
 
 def test_what_is_left_over_from_other_runs_is_told_as_such() -> None:
@@ -204,6 +261,22 @@ def test_the_plugin_has_one_line_that_replays(tmp_path) -> None:  # type: ignore
     for option, said in ((f"--harness-replay={token}", "not four"), ("--harness-runs=3", "not four")):
         again = subprocess.run([*command, option], cwd=tmp_path, env=environment, capture_output=True, text=True)
         assert said in again.stdout
+
+
+def test_a_bare_assertion_fails_under_pytest_as_in_a_fresh_process(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "test_it.py").write_text(
+        "import trio\nfrom hypothesis import strategies as st\nfrom kesoku_actors.harness import explore\n\n"
+        "@explore(runs=50)\nasync def test_plain():\n    await trio.sleep(0)\n    x = 1\n"
+        "    assert (\n        x\n        == 2\n    )\n\n"
+        "@explore(runs=50)\nasync def test_drawn(x=st.integers(0, 9)):\n    await trio.sleep(0)\n    assert x < 3\n"
+    )
+    plugin = ["-p", "kesoku_actors.harness.pytest_plugin", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *plugin, "test_it.py"]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": ""}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert "2 failed" in done.stdout, done.stdout
+    assert "FAILS test_it.py:test_plain: AssertionError at test_it.py:9" in done.stdout
+    assert "FAILS test_it.py:test_drawn: AssertionError at test_it.py:17" in done.stdout
 
 
 def test_faults_are_found_named_and_missed_when_they_never_happen() -> None:

@@ -102,6 +102,11 @@ class Control(trio.abc.Instrument):
         self._is_fair, self._aside_at = is_fair, 0
 
     @property
+    def ending(self) -> BaseException | None:
+        """What the run was made to end with; none when it ended by itself."""
+        return self._ending
+
+    @property
     def ended_at(self) -> int | None:
         """The step at which the run was made to end; none when it ended by itself."""
         return None if self._ending is None else self._last_step - _UNWINDING
@@ -291,7 +296,8 @@ def execute(
     """Run a program once under a strategy that has been told to begin, and return what came of it.
 
     Raises what the strategy raised, a `KeyboardInterrupt` from outside, and `UnsupportedTrio`. The program's own
-    exceptions are in the result; so are `Stuck` and the first `Escape`, also when the program swallowed them.
+    exceptions are in the result; so are `Stuck`, the first `Escape` and what the run was made to end with, also when
+    the program swallowed them or raised something else meanwhile: a run that was cut off is never one that passed.
     """
     check_trio()
     return _execute(program, strategy, limits or Limits(), may_tick, trace, observe, allow or Allow())
@@ -324,7 +330,7 @@ def _execute(
             control.trace[-1] = evolve(control.trace[-1], fired=tuple(control.events.fired_in_step))
         for undo in reversed(control.events.undo):
             undo()
-        for found in (watch.error, guard.escaped):
+        for found in (control.ending, watch.error, guard.escaped):
             if found is not None and (error is None or type(found) not in {type(leaf) for leaf in leaves(error)}):
                 error = found
     if control.refused is not None:
