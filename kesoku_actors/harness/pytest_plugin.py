@@ -60,5 +60,5 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
 
 def _folder(config: pytest.Config) -> Path:
     """Return where long tokens go: into the cache of pytest, if there is one."""
-    cache = config.cache
+    cache: pytest.Cache | None = getattr(config, "cache", None)  # a plugin that can be switched off
     return Path() if cache is None else Path(cache.mkdir("harness"))
