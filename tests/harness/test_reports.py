@@ -24,6 +24,7 @@ from kesoku_actors.harness.observe import see_form
 from kesoku_actors.harness.replay import Replay
 from kesoku_actors.harness.report import data_of, mermaid, page, schema, text
 from kesoku_actors.harness.report.ink import COLOURED
+from kesoku_actors.harness.report.picture import places
 from kesoku_actors.harness.search import Plan
 from kesoku_actors.harness.story import told
 from kesoku_actors.harness.strategies import Random
@@ -138,6 +139,27 @@ def test_a_channel_is_told_with_its_room_and_who_else_took_it_up() -> None:
     assert re.search(r"channel `ways` is made at blocking\.py:\d+, room for \d+\b", said)
     assert "`main/news` sent there too, and took up room." in found.story.summary
     assert ", room for" not in said.partition("Where things are made")[0]
+
+
+def test_where_things_are_made_is_told_of_each_that_has_a_name_and_of_no_other() -> None:
+    said = ["sets event (app.py:3) of `main/a`; changes `got`", "waits for event `idle` (app.py:5) of `main/a` #2"]
+    said += ["sends to channel `out` (app.py:7)", "receives from channel `out` (other.py:9)"]
+    assert list(places(said)) == [
+        "channel `out` is made at app.py:7",
+        "channel `out` is made at other.py:9",
+        "event `idle` is made at app.py:5",
+    ]
+
+
+def test_a_passing_run_of_which_nothing_matters_has_no_empty_picture() -> None:
+    found = counterexample("lost_update")
+    story = found.story
+    assert story.passing is not None
+    quiet = evolve(found, story=evolve(story, passing=evolve(story.passing, doings=(), ticks=(), wakes=())))
+    near = text(quiet).partition("The nearest run that passes")[2]
+    assert "They part at step" in near
+    assert "step  1" not in near
+    assert "step  1" in text(found).partition("The nearest run that passes")[2]
 
 
 def test_whose_wait_ends_where_time_passes_early_is_told_with_its_line() -> None:

@@ -56,10 +56,10 @@ def without_places(said: str) -> str:
 
 
 def places(said: Sequence[str]) -> Iterator[str]:
-    """Yield where each thing was made that these words name."""
-    found = dict.fromkeys(match.groups() for one in said for match in _MADE.finditer(one))
-    made = {_thing(thing): place for thing, place in found}
-    yield from (f"{thing} is made at {place}" for thing, place in sorted(made.items()) if "`" in thing)
+    """Yield where each thing was made that has a name in these words; several of one name, where each was."""
+    found = [match.groups() for one in said for match in _MADE.finditer(one)]
+    made = {(_thing(thing), place) for thing, place in found if "`" in thing}
+    yield from (f"{thing} is made at {place}" for thing, place in sorted(made))
 
 
 def _thing(said: str) -> str:

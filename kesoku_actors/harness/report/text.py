@@ -157,9 +157,9 @@ def _passing(story: Story, ink: Ink) -> Iterator[str]:
         yield "  None was found: every schedule that was tried near this one fails."
         return
     yield from _parting(parting)
-    if passing.doings:
+    if passing.doings or passing.ticks:
         yield f"  {ink.green}What happens there{ink.off}"
-    yield from Picture(story, passing, ink).lines()
+        yield from Picture(story, passing, ink).lines()
 
 
 def _parting(parting: Parting) -> Iterator[str]:
