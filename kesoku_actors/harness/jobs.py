@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import selectors
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from attrs import define, evolve, field
 
@@ -25,6 +26,8 @@ class _Share:
     """One process, and what it said last."""
 
     process: subprocess.Popen[str]
+    errors: IO[str]
+    """What it writes on its standard error: a file, as a pipe that nobody reads is full one day, and it would wait."""
     seen: Searched = field(factory=Searched)
     end: dict[str, Any] | None = None
 
@@ -58,16 +61,18 @@ def explored_by_many(
         for number in range(jobs):
             mine = share + shares * number, shares * jobs
             kept = None if resume is None else f"{resume}.{mine[0]}-of-{mine[1]}"
-            all_.append(_Share(stack.enter_context(_process({**request, "shard": mine, "resume": kept}))))
+            errors = stack.enter_context(tempfile.TemporaryFile("w+", errors="replace"))
+            process = stack.enter_context(_process({**request, "shard": mine, "resume": kept}, errors))
+            all_.append(_Share(process, errors))
         _listen(all_, on_run)
         return _together(exploration, all_)
 
 
 @contextmanager
-def _process(request: dict[str, Any]) -> Iterator[subprocess.Popen[str]]:
+def _process(request: dict[str, Any], errors: IO[str]) -> Iterator[subprocess.Popen[str]]:
     command, environment = fresh_python("kesoku_actors.harness.share")
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+    with subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=errors, text=True) as process:
         try:
             assert process.stdin is not None
             process.stdin.write(json.dumps(request))
@@ -107,6 +112,9 @@ def _together(exploration: Exploration, shares: list[_Share]) -> Verdict:
     for end in ends:
         if end is not None and end["outcome"] == "fails":
             shown = replayed(exploration, end["token"])
+            if shown.outcome is Outcome.HOLDS:
+                reason = f"a schedule that fails in a process of its own, twice, passes in this one: {end['token']}"
+                return verdict_of(total, Outcome.NONDETERMINISM, reason=reason)
             found = shown.counterexample
             if found is not None:
                 found = evolve(found, found_by=end["found_by"], found_after=total.schedules)
@@ -115,8 +123,9 @@ def _together(exploration: Exploration, shares: list[_Share]) -> Verdict:
             return verdict_of(total, Outcome.NONDETERMINISM, reason=end["reason"])
     for share in shares:
         if share.end is None:
-            assert share.process.stderr is not None
-            said = share.process.stderr.read().strip().rpartition("\n")[2]
+            share.process.wait()
+            share.errors.seek(0)
+            said = share.errors.read().strip().rpartition("\n")[2]
             raise HarnessError(f"a process that explored {exploration.name} ended early: {said}")
     reasons = [end["reason"] for end in ends if end is not None and end["outcome"] == "inconclusive"]
     if reasons:

@@ -1,15 +1,17 @@
 """One share of an exploration, in a process of its own; `jobs` starts it and reads what it says.
 
 `python -m kesoku_actors.harness.share` reads a request as JSON on its standard input and writes a JSON object a line:
-what it saw since the last line, and at the end how it came out.
+what it saw since the last line, and at the end how it came out. What the program prints goes nowhere.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from attrs import define, evolve, field
 
@@ -26,6 +28,7 @@ _EVERY_S: Final = 0.1
 class _Teller:
     """Tells the progress, now and then."""
 
+    out: TextIO
     before: Searched
     """What a campaign had explored when it was stopped."""
     told_s: float = 0.0
@@ -40,23 +43,29 @@ class _Teller:
         fresh = (so_far.classes | before.classes) - self.classes
         self.classes |= fresh
         _say(
+            self.out,
             {
                 "schedules": before.schedules + so_far.schedules,
                 "steps": before.steps + so_far.steps,
                 "seconds": before.seconds + so_far.seconds,
                 "classes": list(fresh),
-            }
+            },
         )
 
 
-def _say(line: dict[str, Any]) -> None:
-    sys.stdout.write(f"{json.dumps(line)}\n")
-    sys.stdout.flush()
+def _say(out: TextIO, line: dict[str, Any]) -> None:
+    out.write(f"{json.dumps(line)}\n")
+    out.flush()
 
 
 def main() -> None:
     """Explore what is asked for."""
-    request = json.load(sys.stdin)
+    request, out = json.load(sys.stdin), sys.stdout
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+        _explore(request, out)
+
+
+def _explore(request: dict[str, Any], out: TextIO) -> None:
     origin = Origin(request["file"], request["name"], request["module"])
     [function] = programs_in(load_origin(origin), origin.name).values()
     exploration = exploration_of(function)
@@ -73,7 +82,7 @@ def main() -> None:
         campaign = Campaign(resume, exploration)
         campaign.resumed()
         before = campaign.before
-    teller = _Teller(before)
+    teller = _Teller(out, before)
 
     def seen(so_far: Searched) -> None:
         last[:] = [so_far]
@@ -83,13 +92,14 @@ def main() -> None:
     teller.tell(last[-1])
     found = verdict.counterexample
     _say(
+        out,
         {
             "outcome": verdict.outcome.value,
             "reason": verdict.reason,
             "certified": sum(one.schedules for one in verdict.certificates),
             "token": None if found is None else found.token,
             "found_by": "" if found is None else found.found_by,
-        }
+        },
     )
 
 

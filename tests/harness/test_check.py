@@ -105,6 +105,21 @@ def test_two_jobs_do_the_work_of_one_and_find_what_it_finds() -> None:
     assert json.loads(found.stdout)["counterexample"]["failure"] == "AssertionError: sold twice"
 
 
+def test_two_jobs_bear_what_a_program_writes_and_never_lose_a_failure(tmp_path: Path) -> None:
+    program = tmp_path / "says.py"
+    program.write_text(
+        "import sys\nimport trio\n\n"
+        "async def test_writes():\n    print('out')\n    sys.stderr.write('x' * 4096)\n"
+        "    await trio.lowlevel.checkpoint()\n\n"
+        "async def test_fails_elsewhere():\n    await trio.lowlevel.checkpoint()\n"
+        "    assert not sys.argv[0].endswith(('share.py', 'rerun.py')), 'not here'\n"
+    )
+    done = check(f"{program}:test_writes", "--jobs", "2", "--runs", "80")
+    assert (done.exit_code, "holds: 80 schedules" in done.stdout) == (0, True), done.output
+    done = check(f"{program}:test_fails_elsewhere", "--jobs", "2", "--runs", "40")
+    assert (done.exit_code, "passes in this one" in done.stdout) == (2, True), done.output
+
+
 def test_a_campaign_goes_on_where_it_stopped(tmp_path: Path) -> None:
     file = str(tmp_path / "campaign.json")
     whole = json.loads(check(f"{SHOPS}:sold_once", "--runs", "200", "--json").stdout)
