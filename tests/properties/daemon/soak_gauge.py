@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
+import math
 import os
 import tracemalloc
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +13,8 @@ from typing import Final
 
 import apsw
 from attrs import field, frozen
+
+from kesoku_actors.harness import disk, image
 
 BOUND: Final = 1.05
 """The last day over the second one; the first day fills caches."""
@@ -24,9 +28,9 @@ class Gauge:
 
     day: int
     resident_mib: float
-    """Of the process."""
+    """Of the process, without the disk."""
     traced_mib: float
-    """Held by Python objects."""
+    """Held by Python objects, without the disk."""
     tasks: int
     descriptors: int
     workers: int
@@ -61,7 +65,7 @@ class Missed:
     @property
     def ratio(self) -> float:
         """Return how many times as much it is."""
-        return self.last / self.first
+        return self.last / self.first if self.first else math.inf
 
 
 def missed(gauges: Sequence[Gauge]) -> Iterator[Missed]:
@@ -71,15 +75,27 @@ def missed(gauges: Sequence[Gauge]) -> Iterator[Missed]:
     second, last = gauges[1], gauges[-1]
     for what in BOUNDED:
         one = Missed(what, getattr(second, what), getattr(last, what))
-        if one.ratio > BOUND:
+        if one.last > BOUND * one.first:
             yield one
 
 
 def read_memory() -> tuple[float, float]:
-    """Return what the process holds, MiB: resident, and in Python objects as far as they are traced."""
+    """Return what the process holds, MiB: resident, and in Python objects as far as they are traced.
+
+    What is free already is given back to the system before, where the C library can do that. The simulated disk, which
+    keeps the content of its files in memory, is in neither.
+    """
     gc.collect()
+    if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
+        trim(0)
     pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / MIB, tracemalloc.get_traced_memory()[0] / MIB
+    resident = pages * os.sysconf("SC_PAGE_SIZE") / MIB
+    if not tracemalloc.is_tracing():
+        return resident, 0.0
+    traces = tracemalloc.take_snapshot()
+    on_disk = traces.filter_traces([tracemalloc.Filter(True, source) for source in (disk.__file__, image.__file__)])
+    disk_mib = sum(trace.size for trace in on_disk.traces) / MIB
+    return resident - disk_mib, sum(trace.size for trace in traces.traces) / MIB - disk_mib
 
 
 def count_descriptors() -> int:
