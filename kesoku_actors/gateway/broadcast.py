@@ -1,9 +1,10 @@
 """The broadcaster: the gateway's own task, which tells everybody what the store committed.
 
 It takes publications of the store and hints of workers from one queue (`Announcements`), so that a listener gets both
-in the order they happened. Rows go out in `rev` order. A publication begins where the one before ended; where it does
-not (the queue was full, or the store died between a commit and its publication), every row above the last broadcast
-`rev` is broadcast first (B1). It owns nothing durable: what it works with outlives its task.
+in the order they happened. Rows go out in `rev` order. A publication begins where the one before ended. Where it does
+not, because the queue was full, and where the store begins again, which may have died between a commit and its
+publication, every row above the last broadcast `rev` is broadcast first (B1), and what no row shows is read. It owns
+nothing durable: what it works with outlives its task.
 
 Beside listeners it tells the latch of each session's worker (I9); a session that has no worker, and a stop or a clear
 that no row shows, go to those who look after them, as summons.
@@ -69,7 +70,7 @@ class Broadcaster:
             for announcement in await self.announcements.next():
                 match announcement:
                     case Publication():
-                        if announcement.base > self.subscriptions.counter:
+                        if announcement.begins or announcement.base > self.subscriptions.counter:
                             await self._catch_up()
                         await self._publish(announcement)
                     case Hint(event=event, channel=channel):

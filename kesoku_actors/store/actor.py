@@ -87,8 +87,8 @@ async def store_actor(
     """Own the store and commit what comes, until stopped.
 
     `publish` is called on the trio thread after each group, before its letters are answered, and once at the start
-    with nothing in it, which shows what an earlier life committed and did not publish; it neither blocks nor raises.
-    Raises what `open_store` does when it begins, `StoreDamaged` later.
+    with nothing in it, so that what an earlier life committed and did not publish is read; it neither blocks nor
+    raises. Raises what `open_store` does when it begins, `StoreDamaged` later.
     """
     access = options.access
     access.life = access.life or world.ids()
@@ -104,7 +104,7 @@ async def store_actor(
     writer = _Writer(options=options, engine=_engine(opened, options, world), publish=publish, rng=world.rng)
     try:
         with access.lend(opened.connection):
-            publish(await access.run(writer.engine.nothing_new))
+            publish(await access.run(writer.engine.beginning))
             cell.started()
             async with _checked_beside(opened, options):
                 async for letters in cell.inbox.batches(limit=GROUP):

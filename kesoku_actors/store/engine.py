@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import apsw
-from attrs import Factory, define, field, frozen
+from attrs import Factory, define, evolve, field, frozen
 
 from kesoku_actors.clock import Clock
 from kesoku_actors.errors import KesokuError
@@ -144,10 +144,10 @@ class Engine:
         self.memory.keep((), ())
         return replies
 
-    def nothing_new(self) -> port.Publication:
-        """Return a publication of nothing, with the counter as it is."""
+    def beginning(self) -> port.Publication:
+        """Return a publication of nothing, with the counter as it is, which tells that the store begins."""
         counter = head(self.connection)
-        return Changes().publication(counter, counter)
+        return evolve(Changes().publication(counter, counter), begins=True)
 
     def _pass(self, point: str, kinds: tuple[str, ...]) -> None:
         """Tell the probe the point, then the point of each kind of command in the group."""

@@ -715,3 +715,6 @@ class Publication:
     calls' states are stored."""
     closed: tuple[str, ...] = ()
     """Sessions whose clear began with it (M7)."""
+    begins: bool = False
+    """The store begins with it: the last that its earlier life committed may have been told to nobody, and not all of
+    that moves the counter."""

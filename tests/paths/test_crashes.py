@@ -10,8 +10,9 @@ import trio
 from attrs import define, field
 from trio.testing import MockClock
 
+from kesoku_actors.actors import ActorStopped
 from kesoku_actors.llm.scripted import Call, Say
-from kesoku_actors.protocol import CallState, Outcome, Reason, Status, Type
+from kesoku_actors.protocol import BusyMode, CallState, Outcome, Reason, SessionState, Status, Type
 from kesoku_actors.session.vocabulary import CommitStands, ToolStarted
 from kesoku_actors.store import Durability, StoreOptions
 from tests.paths.house import at_home, texts
@@ -100,3 +101,39 @@ async def test_a_store_that_dies_ends_no_tool_and_loses_nothing(
         assert (await home.ended(asked)).status is Status.PROCESSED
         assert texts(await home.rows(asked.session_id))[-1] == "Done."
     assert (tool.runs, tool.ends, len(bomb.blown)) == (1, 1, 2)
+
+
+async def test_a_clear_that_the_store_took_to_its_grave_is_finished_by_this_run(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    bomb = Bomb(times=1, goes_off=lambda reached: reached == "store.after_commit/CloseSession")
+    store = StoreOptions(path=tmp_path / "kesoku.db", durability=Durability.NORMAL, probe=bomb)
+    async with at_home(tmp_path, [(Say(text="Hello."),)], store=store) as home:
+        asked = await home.say("Hi.")
+        await home.ended(asked)
+        with pytest.raises(ActorStopped):
+            await home.gateway.clear(asked.session_id)
+        await trio.sleep(1)
+        session = await home.gateway.session(asked.session_id)
+        assert session is not None
+        assert session.state is SessionState.TOMBSTONE
+        assert await home.rows(asked.session_id) == ()
+    assert len(bomb.blown) == 1
+
+
+async def test_a_mode_that_the_store_took_to_its_grave_is_the_running_turn_s(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    bomb = Bomb(times=1, goes_off=lambda reached: reached == "store.after_commit/SetMode")
+    store = StoreOptions(path=tmp_path / "kesoku.db", durability=Durability.NORMAL, probe=bomb)
+    script = [(Call(name="slow", arguments={"seconds": 30.0}),), (Say(text="As you say."),)]
+    async with at_home(tmp_path, script, tools=[Tool().slow], store=store) as home:
+        first = await home.say("Build it.")
+        await home.until(lambda row: row.type is Type.TOOL_CALL)
+        await trio.sleep(5)
+        with pytest.raises(ActorStopped):
+            await home.gateway.set_mode(home.channel, BusyMode.STEER)
+        await trio.sleep(1)
+        second = await home.say("In blue, please.")
+        assert (await home.ended(second)).root_id == first.id
+    assert len(bomb.blown) == 1
