@@ -8,7 +8,6 @@ import sys
 
 import pytest
 import trio
-import trio.testing
 
 from kesoku_actors.adapters import SurfaceGone
 from kesoku_actors.adapters.terminal import DescriptorOutput, ViewKind, fitting_kind, stream_output
@@ -60,10 +59,12 @@ async def test_a_reader_that_hangs_holds_up_nothing_and_can_be_left():
     reader, writer = os.pipe()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(DescriptorOutput(writer).write, "x" * 1_000_000)
-        await trio.testing.wait_all_tasks_blocked()
+        assert await trio.to_thread.run_sync(os.read, reader, 1) == b"x"
         nursery.cancel_scope.cancel()
     os.close(reader)  # lets the abandoned thread end
-    os.close(writer)
+    while trio.to_thread.current_default_thread_limiter().borrowed_tokens:
+        await trio.lowlevel.checkpoint()
+    os.close(writer)  # not sooner: the thread would write to whatever is opened next under that number
 
 
 async def test_a_closed_stream_takes_nothing():
