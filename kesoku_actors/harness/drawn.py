@@ -14,12 +14,14 @@ from typing import Any, NoReturn
 
 from attrs import define, evolve, field
 from hypothesis import HealthCheck, given, seed, settings
+from hypothesis.errors import Flaky
 
 from kesoku_actors.harness.campaign import Campaign
 from kesoku_actors.harness.control.footprints import footprints
 from kesoku_actors.harness.diagnosis import Diagnosis, Nondeterminism
 from kesoku_actors.harness.exploration import Exploration
-from kesoku_actors.harness.exploring import failed, verdict_of
+from kesoku_actors.harness.exploring import failed, how_it_changed, verdict_of
+from kesoku_actors.harness.failures import leaves
 from kesoku_actors.harness.hold import Form
 from kesoku_actors.harness.search import Found, Searched, Watcher, search, together
 from kesoku_actors.harness.verdict import Outcome, Verdict
@@ -44,6 +46,8 @@ class _Drawing:
     known: list[Form] = field(factory=list)
     last: tuple[Mapping[str, Any], Found] | None = None
     """The last input that failed; when Hypothesis is through, the smallest."""
+    first: Mapping[str, Any] = field(factory=dict)
+    """The first input that was run."""
 
     def once(self, drawn: Mapping[str, Any]) -> None:
         """Search with one input. Raises `_Failing`."""
@@ -59,6 +63,8 @@ class _Drawing:
             share = evolve(plan, runs=0, certify=0, seconds=None)  # what failed before has to fail again
         with footprints() as watch:
             so_far = search(self.exploration.program(inputs), share, watch, known=self.known, on_run=self._shown)
+        if self.total.first is None:
+            self.first = inputs
         found, so_far.found = so_far.found, None
         is_whole = found is None and not so_far.reason and not self.total.reason
         if not is_whole and not self.total.reason:
@@ -121,6 +127,11 @@ def drawn_verdict(
         return failed(exploration, inputs, drawing.total, found)
     except Nondeterminism as error:
         return verdict_of(drawing.total, Outcome.NONDETERMINISM, reason=str(error))
+    except Flaky as error:
+        first = next(leaves(error), error)
+        return verdict_of(drawing.total, Outcome.NONDETERMINISM, reason=str(first))
     if not drawing.total.reason:
         drawing.keep(now=True)
-    return verdict_of(drawing.total if campaign is None else together(campaign.before, drawing.total), None)
+    changed = how_it_changed(exploration, drawing.first, drawing.total)
+    total = drawing.total if campaign is None else together(campaign.before, drawing.total)
+    return verdict_of(total, Outcome.NONDETERMINISM if changed else None, reason=changed)

@@ -14,10 +14,9 @@ from kesoku_actors.harness.counterexample import Counterexample
 from kesoku_actors.harness.diagnosis import Diagnosis, Nondeterminism
 from kesoku_actors.harness.errors import Divergence, Escape
 from kesoku_actors.harness.exploration import Exploration
-from kesoku_actors.harness.failures import failure_of
 from kesoku_actors.harness.replay import Replay
 from kesoku_actors.harness.rerun import play
-from kesoku_actors.harness.search import Found, Searched, Watcher, search, together
+from kesoku_actors.harness.search import Found, Searched, Watcher, judge, search, together
 from kesoku_actors.harness.strategy import RunInfo
 from kesoku_actors.harness.token import token_of
 from kesoku_actors.harness.verdict import Outcome, Verdict
@@ -54,7 +53,7 @@ def explored(
             so_far = together(campaign.before, so_far)
     if so_far.found is not None:
         return failed(exploration, given, so_far, so_far.found)
-    changed = _changed(exploration, given, so_far)
+    changed = how_it_changed(exploration, given, so_far)
     if changed and campaign is not None:
         campaign.forget()
     return verdict_of(so_far, Outcome.NONDETERMINISM if changed else None, reason=changed)
@@ -99,7 +98,7 @@ def verdict_of(
     )
 
 
-def _changed(exploration: Exploration, inputs: Mapping[str, Any], so_far: Searched) -> str:
+def how_it_changed(exploration: Exploration, inputs: Mapping[str, Any], so_far: Searched) -> str:
     """Run the first schedule once more; return how it became another run, if it did."""
     if so_far.first is None or so_far.escaped or so_far.unended:
         return ""
@@ -130,8 +129,11 @@ def replayed(exploration: Exploration, text: str) -> Verdict:
     so_far = Searched(schedules=1, steps=run.steps)
     if run.error is None:
         return verdict_of(so_far, Outcome.HOLDS, reason="; ".join(filter(None, [stale, "this schedule passes"])))
-    found = Found(failure=failure_of(run.error), schedule=run.schedule, strategy="a token", error=run.error)
-    return evolve(failed(exploration, token.inputs, so_far, found), reason=stale)
+    judge(so_far, run, "a token")
+    if so_far.found is None:
+        return verdict_of(so_far, None)
+    verdict = failed(exploration, token.inputs, so_far, so_far.found)
+    return evolve(verdict, reason="; ".join(filter(None, [stale, verdict.reason])))
 
 
 _STALE: Final = "the source was changed since the token was written, and it was played as well as it could be"

@@ -215,6 +215,11 @@ def _keep(so_far: Searched, run: Run, watch: Watch, strategy: Strategy) -> None:
     so_far.faults.add(run.asked, run.fired)
     if so_far.first is None:
         so_far.first = run.schedule
+    judge(so_far, run, described(strategy))
+
+
+def judge(so_far: Searched, run: Run, strategy: str) -> None:
+    """Add how a run ended: it passed, failed, was cut off, or reached out of the simulated world."""
     if run.error is None:
         return
     ends = list(leaves(run.error))
@@ -229,9 +234,7 @@ def _keep(so_far: Searched, run: Run, watch: Watch, strategy: Strategy) -> None:
     if escape := next(filter(None, map(wants_asyncio, ends)), ""):
         so_far.escaped = escape
         return
-    so_far.found = Found(
-        failure=failure_of(run.error), schedule=run.schedule, strategy=described(strategy), error=run.error
-    )
+    so_far.found = Found(failure=failure_of(run.error), schedule=run.schedule, strategy=strategy, error=run.error)
 
 
 def described(strategy: Strategy) -> str:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from typing import Any
 
 import pytest
 import trio
@@ -161,6 +162,53 @@ def test_inputs_shrink_together_with_the_schedule() -> None:
     assert found.inputs == {"amounts": [1, 1]}
     assert found.is_confirmed
     assert replayed(exploration_of(shops.sums), found.token).outcome is Outcome.FAILS
+
+
+RUNS = [0]
+
+
+async def fails_once(number: int = st.integers(0, 5)) -> None:  # type: ignore[assignment]  # drawn
+    RUNS[0] += 1
+    await pause()
+    if RUNS[0] == 7:
+        raise ValueError(number)
+
+
+NUMBERS: Any = st.lists(st.integers(), min_size=2)
+
+
+async def eats_its_input(numbers: list[int] = NUMBERS) -> None:
+    await pause()
+    numbers.pop()
+    if not numbers:
+        raise ValueError("another run has eaten of it")
+
+
+def test_each_run_has_its_own_copy_of_what_is_drawn() -> None:
+    assert explore(eats_its_input, runs=50).outcome is Outcome.HOLDS
+
+
+def test_with_drawn_inputs_too_what_is_left_over_from_other_runs_is_told() -> None:
+    assert explore(fails_once, runs=50).outcome is Outcome.NONDETERMINISM
+
+
+async def counts_until_it_is_ended() -> None:
+    number = 0
+    while True:
+        await pause()
+        number += 1
+
+
+async def waits_for_a_file() -> None:
+    await trio.lowlevel.wait_readable(0)
+
+
+@pytest.mark.parametrize("main", [counts_until_it_is_ended, waits_for_a_file])
+def test_a_token_of_what_is_cut_off_or_reaches_out_is_no_failure_either(main: Program) -> None:
+    exploration = exploration_of(main, plan=Plan(limits=Limits(steps=200)))
+    token = str(Token(fingerprint=exploration.fingerprint, play=Form(), inputs={}))
+    verdict = replayed(exploration, token)
+    assert (verdict.outcome, bool(verdict.reason)) == (Outcome.INCONCLUSIVE, True)
 
 
 def test_a_token_replays_and_one_of_another_source_says_so() -> None:
