@@ -121,19 +121,20 @@ async def test_a_clear_that_the_store_took_to_its_grave_is_finished_by_this_run(
     assert len(bomb.blown) == 1
 
 
-async def test_a_mode_that_the_store_took_to_its_grave_is_the_running_turn_s(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
-    bomb = Bomb(times=1, goes_off=lambda reached: reached == "store.after_commit/SetMode")
+async def test_a_mode_that_the_store_took_to_its_grave_holds_at_once(tmp_path: Path, autojump_clock: MockClock) -> None:
+    armed = trio.Event()
+    bomb = Bomb(times=1, goes_off=lambda reached: armed.is_set() and reached == "store.after_commit/SetMode")
     store = StoreOptions(path=tmp_path / "kesoku.db", durability=Durability.NORMAL, probe=bomb)
-    script = [(Call(name="slow", arguments={"seconds": 30.0}),), (Say(text="As you say."),)]
-    async with at_home(tmp_path, script, tools=[Tool().slow], store=store) as home:
-        first = await home.say("Build it.")
-        await home.until(lambda row: row.type is Type.TOOL_CALL)
-        await trio.sleep(5)
+    long = (Say(text="a long answer " * 20, word_delay_s=1.0),)
+    async with at_home(tmp_path, [long, (Say(text="Now."),)], store=store) as home:
+        await home.gateway.set_mode(home.channel, BusyMode.QUEUE)
+        first = await home.say("A story.")
+        await trio.sleep(3)
+        second = await home.say("Never mind.")
+        await trio.sleep(3)
+        armed.set()
         with pytest.raises(ActorStopped):
-            await home.gateway.set_mode(home.channel, BusyMode.STEER)
-        await trio.sleep(1)
-        second = await home.say("In blue, please.")
-        assert (await home.ended(second)).root_id == first.id
+            await home.gateway.set_mode(home.channel, BusyMode.INTERRUPT)
+        assert (await home.ended(second)).status is Status.PROCESSED
+        assert (await home.ended(first)).status is Status.INTERRUPTED
     assert len(bomb.blown) == 1
