@@ -244,6 +244,14 @@ def test_nothing_noted_is_no_case(case: str) -> None:
         assert (judgement.holds, judgement.cases) == (True, 0)
 
 
+def test_a_history_whose_calls_and_returns_do_not_match_is_not_linearizable() -> None:
+    call = ("call", {"op": 1, "name": "write", "argument": 1})
+    orphan = linearizable(trace(call, ("return", {"op": 2, "result": None})), Register())
+    assert (orphan.answer, len(orphan.witnesses)) == (Answer.FAILS, 1)
+    twice = linearizable(trace(call, ("return", {"op": 1, "result": None}), call), Register())
+    assert (twice.answer, len(twice.witnesses)) == (Answer.FAILS, 2)
+
+
 def test_serializable_strictly_keeps_the_order_of_those_that_did_not_overlap() -> None:
     stale = trace(
         ("write", {"transaction": 1, "key": "x", "value": 1}),

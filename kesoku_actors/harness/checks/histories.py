@@ -107,8 +107,19 @@ def operations_of(trace: Trace, *, call: str = "call", back: str = "return", by:
 def linearizable(
     trace: Trace, model: Model, *, call: str = "call", back: str = "return", by: str = "op", budget: int = BUDGET
 ) -> Judgement:
-    """Check that some order of the operations, each between its call and its return, is one of the model's."""
+    """Check that some order of the operations, each between its call and its return, is one of the model's.
+
+    Each operation has an id of its own, `by`: with one that is called twice, or returns and was never called, it fails.
+    """
     name = f"linearizable({type(model).__name__})"
+    called: dict[Any, Note] = {}
+    for note in trace:
+        if note.kind == back and note[by] not in called:
+            return fails(name, f"operation {note[by]!r} returned and had not been called", note)
+        if note.kind == call:
+            if note[by] in called:
+                return fails(name, f"operation {note[by]!r} was called twice", called[note[by]], note)
+            called[note[by]] = note
     by_key: defaultdict[Hashable, list[Operation]] = defaultdict(list)
     found = operations_of(trace, call=call, back=back, by=by)
     for operation in found:
