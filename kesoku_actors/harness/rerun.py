@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from attrs import asdict, evolve
 
+from kesoku_actors.harness.allow import Allow
 from kesoku_actors.harness.control import Limits, Run, execute
 from kesoku_actors.harness.exploration import Exploration, exploration_of
 from kesoku_actors.harness.failures import failure_of
@@ -48,11 +49,14 @@ def play(exploration: Exploration, token: Token, *, is_stale: bool, trace: bool 
 def fails_elsewhere(exploration: Exploration, text: str) -> str | None:
     """Play a token in a fresh process; return the name of its failure there, empty when it passes.
 
-    None when the program cannot be found by name in another process, when its inputs cannot be written down, or when it
-    takes too long there.
+    None when the program cannot be found by name in another process, or the world that was given with it; when its
+    inputs cannot be written down, or when it takes too long there.
     """
     origin = exploration.origin
     if origin is None or token_of(text).inputs is None:
+        return None
+    is_undecorated = getattr(sys.modules.get(origin.module), origin.name, None) is exploration.function
+    if is_undecorated and exploration.world is not None:
         return None
     request = {
         "file": origin.file,
@@ -61,6 +65,7 @@ def fails_elsewhere(exploration: Exploration, text: str) -> str | None:
         "token": text,
         "limits": asdict(exploration.plan.limits),
         "may_tick": exploration.plan.may_tick,
+        "allow": asdict(exploration.plan.allow),
     }
     command, environment = fresh_python("kesoku_actors.harness.rerun")
     try:
@@ -79,7 +84,8 @@ def answer(request: dict[str, Any]) -> dict[str, str]:
     origin = Origin(request["file"], request["name"], request["module"])
     [function] = programs_in(load_origin(origin), origin.name).values()
     exploration = exploration_of(function)
-    plan = evolve(exploration.plan, limits=Limits(**request["limits"]), may_tick=request["may_tick"])
+    limits, allow = Limits(**request["limits"]), Allow(**request["allow"])
+    plan = evolve(exploration.plan, limits=limits, may_tick=request["may_tick"], allow=allow)
     run = play(evolve(exploration, plan=plan), token_of(request["token"]), is_stale=False)
     return {"failure": "" if run.error is None else failure_of(run.error)}
 

@@ -164,6 +164,35 @@ def test_inputs_shrink_together_with_the_schedule() -> None:
     assert replayed(exploration_of(shops.sums), found.token).outcome is Outcome.FAILS
 
 
+async def looks_at_the_clock_and_fails() -> None:
+    await pause()
+    if time.time() > 0:
+        raise ValueError
+
+
+def test_a_fresh_process_allows_what_was_allowed_here() -> None:
+    found = explore(looks_at_the_clock_and_fails, runs=5, allow=Allow(clock=True)).counterexample
+    assert found is not None
+    assert found.is_confirmed
+
+
+class FullWorld(World):
+    is_full = True
+
+
+async def fails_in_a_full_world(world: FullWorld) -> None:
+    await pause()
+    if world.is_full:
+        raise ValueError
+
+
+def test_a_world_that_a_fresh_process_does_not_know_is_no_nondeterminism() -> None:
+    verdict = explore(fails_in_a_full_world, runs=5, world=FullWorld)
+    assert verdict.outcome is Outcome.FAILS
+    assert verdict.counterexample is not None
+    assert not verdict.counterexample.is_confirmed
+
+
 RUNS = [0]
 
 
