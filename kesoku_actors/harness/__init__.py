@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from kesoku_actors.harness.strategies import PCT, POS, SURW, Random, Shuffle, Strict
     from kesoku_actors.harness.systematic import HoldBound as Hold
     from kesoku_actors.harness.verdict import Certificate, Outcome, Verdict
+    from kesoku_actors.harness.world import World, fault, note
 
 __all__ = [
     "CHANGES",
@@ -97,10 +98,13 @@ __all__ = [
     "Strict",
     "Survival",
     "Verdict",
+    "World",
     "explore",
+    "fault",
     "full",
     "mounted",
     "no_fault",
+    "note",
     "power_loss_at",
     "shared",
 ]
@@ -118,6 +122,7 @@ _WHERE: Final = {
     "strategies": ("PCT", "POS", "SURW", "Random", "Shuffle", "Strict"),
     "systematic": ("Hold",),
     "verdict": ("Certificate", "Outcome", "Verdict"),
+    "world": ("World", "fault", "note"),
 }
 """Which module each name is in. It is imported when the name is first used: the disk wants apsw, which may be missing,
 and a trio that control does not know is to be told as such and not as an error of an import."""
