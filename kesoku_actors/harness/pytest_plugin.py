@@ -18,9 +18,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("harness", "exploration of schedules")
     group.addoption("--harness-runs", type=int, metavar="N", help="schedules for each test with @explore")
     group.addoption("--harness-seconds", type=float, metavar="S", help="CPU seconds for each; less is inconclusive")
-    group.addoption(
-        "--harness-replay", metavar="TOKEN", help="play this token, or a file of one; explore nothing"
-    )
+    group.addoption("--harness-replay", metavar="TOKEN", help="play this token, or a file of one; explore nothing")
 
 
 @pytest.hookimpl(wrapper=True)
