@@ -110,7 +110,7 @@ class World:
             self._disk.die()
         self.children.kill_all()
         self.net.reset_all()
-        self._lives.crash()
+        self._lives.crash(self._run)
 
     async def life(self, program: Callable[..., Awaitable[object]], *arguments: Any, may_crash: bool = False) -> bool:
         """Run a program until it returns (true) or the world crashes (false); then the power is on again.

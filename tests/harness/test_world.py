@@ -478,6 +478,76 @@ def test_a_crash_hides_no_error_of_a_life_that_had_not_crashed() -> None:
     assert "KeyError" in next(iter(failures(test, runs=1)))
 
 
+async def tears_down() -> None:
+    try:
+        await trio.sleep_forever()
+    finally:
+        with trio.CancelScope(shield=True):
+            await trio.sleep(1)
+
+
+async def violates() -> None:
+    await pause()
+    raise AssertionError("before the crash")
+
+
+async def violates_and_cleans_up() -> None:
+    try:
+        await violates()
+    finally:
+        with trio.CancelScope(shield=True):
+            await trio.sleep(1)
+
+
+async def raises_when_torn_down() -> None:
+    try:
+        await trio.sleep_forever()
+    finally:
+        raise AssertionError("torn down")
+
+
+@pytest.mark.parametrize("violating", [violates, violates_and_cleans_up])
+@pytest.mark.parametrize("beside", [tears_down, raises_when_torn_down])
+def test_a_crash_hides_no_error_that_was_raised_before_it(
+    violating: Callable[[], Awaitable[None]], beside: Callable[[], Awaitable[None]]
+) -> None:
+    async def test(world: World) -> None:
+        async def app() -> None:
+            async with trio.open_nursery() as nursery:
+                for one in (violating, beside, tears_down):
+                    nursery.start_soon(one)
+
+        async def crashes() -> None:
+            await trio.sleep(0.5)
+            world.crash(EVERYTHING)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(crashes)
+            assert not await world.life(app)
+
+    found = failures(test, runs=10, may_tick=False)
+    assert found["passes"] == 0
+    assert all("AssertionError: before the crash" in failure for failure in found)
+
+
+def test_what_a_crash_tears_down_is_no_finding() -> None:
+    async def test(world: World) -> None:
+        async def app() -> None:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(raises_when_torn_down)
+                nursery.start_soon(tears_down)
+
+        async def crashes() -> None:
+            await trio.sleep(0.5)
+            world.crash(EVERYTHING)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(crashes)
+            assert not await world.life(app)
+
+    passes(test)
+
+
 @pytest.mark.parametrize(
     ("kind", "error"),
     [(Fault.FULL, apsw.FullError), (Fault.BUSY, apsw.BusyError), (Fault.ERROR, apsw.IOError)],

@@ -1,6 +1,7 @@
 """Lives of a program that crashes: the disk dies first, then everything is cancelled, then it begins anew.
 
 In that order, because the `finally` blocks of a cancelled program must change nothing: in a real crash they never run.
+What they raise is no finding, and what was raised before the crash is one all the same.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import trio
 from attrs import define, field, frozen
 
 from kesoku_actors.harness.control.current import Controlled
+from kesoku_actors.harness.control.inflight import errors_in_flight
 from kesoku_actors.harness.errors import HarnessError
 
 _STEPS: Final = 24
@@ -51,32 +53,40 @@ class Lives:
 
     scopes: list[trio.CancelScope] = field(factory=list)
     crashes: int = 0
+    raised_before: list[BaseException] = field(factory=list)
+    """What was raised before a crash and was unwinding when it came."""
 
-    def crash(self) -> None:
+    def crash(self, run: Controlled) -> None:
         """Cancel every life."""
         self.crashes += 1
+        self.raised_before += errors_in_flight(run)
         for scope in self.scopes:
             scope.cancel()
 
     async def live(self, program: Callable[[], Awaitable[object]], *, power: Power | None) -> bool:
         """Run a program until it returns or the world crashes; return whether it returned.
 
-        What it raises because it was torn down is no finding.
+        What it raises because it was torn down is no finding; raises what was raised before the crash.
         """
         before = self.crashes
-        with trio.CancelScope() as scope:
-            self.scopes.append(scope)
-            try:
-                async with trio.open_nursery() as nursery:
-                    if power is not None:
-                        nursery.start_soon(power.watch, name="power")
-                    await program()
-                    nursery.cancel_scope.cancel()
-            except Exception:
-                if self.crashes == before:
-                    raise
-            finally:
-                self.scopes.remove(scope)
+        try:
+            with trio.CancelScope() as scope:
+                self.scopes.append(scope)
+                try:
+                    async with trio.open_nursery() as nursery:
+                        if power is not None:
+                            nursery.start_soon(power.watch, name="power")
+                        await program()
+                        nursery.cancel_scope.cancel()
+                finally:
+                    self.scopes.remove(scope)
+        except Exception as error:
+            if self.crashes == before:
+                raise
+            group = error if isinstance(error, ExceptionGroup) else ExceptionGroup("before a crash", [error])
+            found = group.subgroup(lambda one: any(one is other for other in self.raised_before))
+            if found is not None:
+                raise found from None
         return self.crashes == before
 
 
