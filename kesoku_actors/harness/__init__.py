@@ -34,7 +34,8 @@ What it does not do:
   batches. A wake-up from a thread, a socket or a timer makes such orders in production. Each report says which
   scheduler can do it: strict, shuffle, free, or free + time.
 * Without a certificate it samples: that nothing was found is no proof. With `certify=Hold(b)` it has run every
-  schedule with at most `b` holds, ticks and faults, and nothing is said of those with more.
+  schedule with at most `b` holds, ticks and faults, each hold until nothing else can run, with the inputs that were
+  drawn; nothing is said of those with more, of holds that end earlier, and of other inputs.
 * What a report says of plain state is found by watching lines of source and what they name. What is used through
   another name within a call to a library is not seen; such events are missing from the report, never from the search.
 * A program has to do the same for the same schedule. What it takes from the clock, from chance or from earlier runs

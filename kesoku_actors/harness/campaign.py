@@ -62,7 +62,9 @@ class Campaign:
                 found=None if kept["found"] is None else _found_in(kept["found"]),
             )
             if self.exploration.drawn and plan.certify:
-                self.before.certificate = Certificate(bound=plan.certify, schedules=int(kept["certified"]))
+                self.before.certificate = Certificate(
+                    bound=plan.certify, schedules=int(kept["certified"]), inputs=self.before.inputs
+                )
         except (ValueError, KeyError, TypeError, BadToken):
             raise HarnessError(f"{self.path} is no file of a campaign") from None
         plan = evolve(plan, runs_before=self.before.runs, holds_before=self.before.holds)

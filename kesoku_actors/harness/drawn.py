@@ -65,6 +65,8 @@ class _Drawing:
             so_far = search(self.exploration.program(inputs), share, watch, known=self.known, on_run=self._shown)
         if self.total.first is None:
             self.first = inputs
+        if so_far.certificate is not None:
+            so_far.certificate = evolve(so_far.certificate, inputs=1)
         found, so_far.found = so_far.found, None
         is_whole = found is None and not so_far.reason and not self.total.reason
         if not is_whole and not self.total.reason:

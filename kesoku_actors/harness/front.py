@@ -139,7 +139,7 @@ def explore(
     """Explore a program and return the verdict; without a program, return a decorator for tests.
 
     `runs` schedules are run, or fewer when `seconds` of CPU time end first: then the verdict is inconclusive. `certify`
-    adds every schedule with at most so many holds, ticks and faults. `world` makes the world of a run, `examples` is
+    adds every schedule with at most so many holds (until nothing else can run), ticks and faults. `world` makes the world of a run, `examples` is
     how many inputs Hypothesis draws, among which the runs are divided;
     with `may_tick=False` time passes only when nothing can run. `allow` opens ways out of the simulated world.
     """

@@ -131,6 +131,6 @@ def _together(exploration: Exploration, shares: list[_Share]) -> Verdict:
     if reasons:
         return verdict_of(total, Outcome.INCONCLUSIVE, reason=reasons[0])
     if exploration.plan.certify:
-        count = sum(end["certified"] for end in ends if end is not None)
-        total.certificate = Certificate(bound=exploration.plan.certify, schedules=count)
+        count, inputs = (sum(end[what] for end in ends if end is not None) for what in ("certified", "inputs"))
+        total.certificate = Certificate(bound=exploration.plan.certify, schedules=count, inputs=inputs)
     return verdict_of(total, None)

@@ -13,7 +13,7 @@ from contextlib import nullcontext
 from time import process_time
 from typing import Final
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from kesoku_actors.harness.allow import Allow
 from kesoku_actors.harness.control import Limits, Program, Run, execute
@@ -132,7 +132,7 @@ class Searched:
         one, more = self.certificate, other.certificate
         self.certificate = more if one is None else one
         if one is not None and more is not None:
-            self.certificate = Certificate(bound=one.bound, schedules=one.schedules + more.schedules)
+            self.certificate = evolve(one, schedules=one.schedules + more.schedules, inputs=one.inputs + more.inputs)
 
     @property
     def is_stopped(self) -> bool:

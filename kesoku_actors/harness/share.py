@@ -97,6 +97,7 @@ def _explore(request: dict[str, Any], out: TextIO) -> None:
             "outcome": verdict.outcome.value,
             "reason": verdict.reason,
             "certified": sum(one.schedules for one in verdict.certificates),
+            "inputs": sum(one.inputs for one in verdict.certificates),
             "token": None if found is None else found.token,
             "found_by": "" if found is None else found.found_by,
         },

@@ -36,14 +36,25 @@ EXIT_CODES: Final = {
 
 @frozen(kw_only=True)
 class Certificate:
-    """Every schedule with at most `bound` holds, ticks and faults was played, over both orders."""
+    """Every schedule with at most `bound` holds, ticks and faults was played, over both orders.
+
+    A hold lasts until nothing else can run; of one that ends earlier nothing is said. Nor is anything said of inputs
+    that were not drawn, of ticks that are longer than the limit, and of faults that the program did not ask for.
+    """
 
     bound: int
     schedules: int
+    """Over all inputs."""
+    inputs: int = 0
+    """So many were drawn, and it is of each of them; none: the program has no drawn inputs."""
 
     def __str__(self) -> str:
-        events = "hold, tick or fault" if self.bound == 1 else "holds, ticks or faults"
-        return f"no failure with at most {self.bound} {events}: all {self.schedules:,} such schedules were run"
+        hold, others = ("hold", "tick or fault") if self.bound == 1 else ("holds", "ticks or faults")
+        drawn = f" for the {self.inputs:,} inputs drawn" if self.inputs > 1 else " for the 1 input drawn"
+        return (
+            f"no failure with at most {self.bound} {hold} (until nothing else can run), {others}: "
+            f"all {self.schedules:,} such schedules were run{drawn if self.inputs else ''}"
+        )
 
 
 @frozen(kw_only=True)

@@ -131,6 +131,20 @@ def test_what_holds_for_some_of_the_inputs_is_no_certificate() -> None:
     assert (unknown.outcome, unknown.certificates) == (Outcome.INCONCLUSIVE, ())
 
 
+async def right_for_both(flag: bool = st.booleans()) -> None:  # type: ignore[assignment]  # drawn
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(pause)
+        nursery.start_soon(pause)
+    assert flag in (False, True)
+
+
+def test_a_certificate_of_drawn_inputs_says_of_how_many() -> None:
+    verdict = explore(right_for_both, runs=50, certify=Hold(1))
+    [certificate] = verdict.certificates
+    assert certificate.inputs == 2
+    assert str(verdict).endswith("such schedules were run for the 2 inputs drawn")
+
+
 def test_what_is_left_over_from_other_runs_is_told_as_such() -> None:
     shops._LEFT_OVER.clear()
     verdict = verdict_on(exploration_of(shops.leaks))

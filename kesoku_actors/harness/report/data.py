@@ -27,7 +27,7 @@ def data_of(program: str, verdict: Verdict) -> dict[str, Any]:
         "happens_before_classes": verdict.classes,
         "steps": verdict.steps,
         "cpu_seconds": round(verdict.seconds, 6),
-        "certificates": [{"bound": one.bound, "schedules": one.schedules} for one in verdict.certificates],
+        "certificates": [asdict(one) for one in verdict.certificates],
         "counterexample": None if found is None else _counterexample(found),
     }
 
