@@ -38,7 +38,7 @@ def run(machine: Machine, *, examples: int = 60, steps: int = 8) -> None:
 def told(machine: Machine, **options: int) -> str:
     """Run a machine that fails; return its last failing example."""
     with pytest.raises(Exception) as caught:  # noqa: PT011  # which one, is for the test
-        run(machine, **options)
+        run(machine, **{"examples": 400, **options})
     return "\n".join(getattr(caught.value, "__notes__", ()))
 
 
@@ -315,7 +315,7 @@ class Stored(StateMachine):
 
 
 def test_faults_of_the_world_are_drawn_and_shrink() -> None:
-    said = told(Stored, examples=100, steps=4)
+    said = told(Stored, examples=600, steps=4)
     assert "a fault happened" not in said
     assert "# let the fault `insert fails` happen the 1st time it may" in said
     assert said.count("state.inserts()") == 1

@@ -74,7 +74,7 @@ def test_every_history_becomes_a_request_that_the_strict_server_takes(talk: Talk
 
 def test_the_histories_hold_what_a_request_can_break_on() -> None:
     seen: Counter[str] = Counter()
-    for talk in drawn_from(TALKS, 200, derandomize=True):
+    for talk in drawn_from(TALKS, 500, derandomize=True):
         body = make_body(talk.request, ClaudeOptions(provider="claude", model=talk.model), media=talk.media)
         blocks = [block for message in body["messages"] for block in message["content"]]
         kinds = {block["type"] for block in blocks}

@@ -70,7 +70,7 @@ def test_every_history_becomes_a_request_that_the_strict_server_takes(talk: Talk
 
 def test_the_histories_hold_what_a_request_can_break_on() -> None:
     seen: Counter[str] = Counter()
-    for talk in drawn_from(TALKS, 200, derandomize=True):
+    for talk in drawn_from(TALKS, 500, derandomize=True):
         body = make_body(talk.request, GeminiOptions(provider="gemini", model=talk.model), media=talk.media)
         seen.update({key for one in body["contents"] for part in one["parts"] for key in part})
         seen["native"] += bool(talk.native_steps)
