@@ -9,7 +9,7 @@ holds programs for flaky that do not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from attrs import define, evolve, field
@@ -42,6 +42,10 @@ class _Drawing:
     campaign: Campaign | None
     passed_over: int
     """So many inputs come first that were searched before."""
+    count: int
+    """So many inputs there are; the runs are divided among them."""
+    drawn: int = 0
+    """So many inputs were drawn so far; behind all there are, it is to make a failing one smaller."""
     total: Searched = field(factory=Searched)
     known: list[Form] = field(factory=list)
     last: tuple[Mapping[str, Any], Found] | None = None
@@ -51,12 +55,12 @@ class _Drawing:
 
     def once(self, drawn: Mapping[str, Any]) -> None:
         """Search with one input. Raises `_Failing`."""
-        if self.passed_over:
-            self.passed_over -= 1
+        number, self.drawn = self.drawn % self.count, self.drawn + 1
+        if number < self.passed_over and self.drawn <= self.count:
             return
         inputs, plan = {**self.fixed, **drawn}, self.exploration.plan
         left = None if plan.seconds is None else plan.seconds - self.total.seconds
-        runs = max(1, plan.runs // self.exploration.examples)
+        runs = max(1, plan.runs * (number + 1) // self.count - plan.runs * number // self.count)
         share = evolve(plan, runs=runs, seconds=left)
         if (left is not None and left <= 0) or self.total.escaped:
             self.total.reason = self.total.reason or "the time was over before every input was drawn"
@@ -107,22 +111,10 @@ def drawn_verdict(
     """
     if campaign is not None:
         campaign.resumed()
-    drawing = _Drawing(exploration, fixed, on_run, campaign, campaign.before.inputs if campaign is not None else 0)
-
-    @seed(exploration.plan.seed)
-    @settings(
-        max_examples=exploration.examples,
-        deadline=None,
-        database=None,
-        report_multiple_bugs=False,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(**exploration.drawn)
-    def test(**drawn: Any) -> None:
-        drawing.once(drawn)
-
+    passed_over = campaign.before.inputs if campaign is not None else 0
+    drawing = _Drawing(exploration, fixed, on_run, campaign, passed_over, _count(exploration))
     try:
-        test()
+        _draw(exploration, drawing.once)
     except _Failing:
         assert drawing.last is not None
         inputs, found = drawing.last
@@ -137,3 +129,32 @@ def drawn_verdict(
     changed = how_it_changed(exploration, drawing.first, drawing.total)
     total = drawing.total if campaign is None else together(campaign.before, drawing.total)
     return verdict_of(total, Outcome.NONDETERMINISM if changed else None, reason=changed)
+
+
+def _draw(exploration: Exploration, once: Callable[[Mapping[str, Any]], None]) -> None:
+    """Call a function with each input that Hypothesis draws: for the same seed the same ones, while none fails."""
+
+    @seed(exploration.plan.seed)
+    @settings(
+        max_examples=exploration.examples,
+        deadline=None,
+        database=None,
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(**exploration.drawn)
+    def test(**drawn: Any) -> None:
+        once(drawn)
+
+    test()
+
+
+def _count(exploration: Exploration) -> int:
+    """Return how many inputs are drawn: fewer than asked for where there are no more."""
+    seen = [0]
+
+    def once(_drawn: Mapping[str, Any]) -> None:
+        seen[0] += 1
+
+    _draw(exploration, once)
+    return max(1, seen[0])

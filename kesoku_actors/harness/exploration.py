@@ -31,7 +31,7 @@ class Exploration:
     drawn: Mapping[str, Any] = field(factory=dict)
     """Hypothesis strategies, by the argument they are for."""
     examples: int = 25
-    """How many inputs Hypothesis draws; `plan.runs` is divided among them."""
+    """How many inputs Hypothesis draws at most; `plan.runs` is divided among those there are."""
 
     @property
     def origin(self) -> Origin | None:

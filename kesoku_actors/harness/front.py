@@ -139,10 +139,14 @@ def explore(
     """Explore a program and return the verdict; without a program, return a decorator for tests.
 
     `runs` schedules are run, or fewer when `seconds` of CPU time end first: then the verdict is inconclusive. `certify`
-    adds every schedule with at most so many holds (until nothing else can run), ticks and faults. `world` makes the world of a run, `examples` is
-    how many inputs Hypothesis draws, among which the runs are divided;
-    with `may_tick=False` time passes only when nothing can run. `allow` opens ways out of the simulated world.
+    adds every schedule with at most so many holds (until nothing else can run), ticks and faults. `world` makes the
+    world of a run, `examples` is how many inputs Hypothesis draws at most, and the runs are divided among those there
+    are; with `may_tick=False` time passes only when nothing can run. `allow` opens ways out of the simulated world.
+
+    Raises `HarnessError` when no input is to be drawn.
     """
+    if examples < 1:
+        raise HarnessError(f"examples is how many inputs are drawn, 1 or more, not {examples}")
     bound = certify.bound if isinstance(certify, HoldBound) else certify or 0
     plan = Plan(
         runs=runs,

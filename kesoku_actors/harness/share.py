@@ -72,7 +72,7 @@ def _explore(request: dict[str, Any], out: TextIO) -> None:
     share, shares = request["shard"]
     plan = evolve(exploration.plan, **request["plan"])
     if exploration.drawn:
-        plan = evolve(plan, seed=plan.seed + share, runs=plan.runs // shares)
+        plan = evolve(plan, seed=plan.seed + share, runs=-(-plan.runs // shares))
     else:
         plan = evolve(plan, shard=(share, shares))
     exploration = evolve(exploration, plan=plan)

@@ -16,6 +16,7 @@ from kesoku_actors.harness import Hold, Inconclusive, Limits, Outcome, ProgramFa
 from kesoku_actors.harness.allow import Allow
 from kesoku_actors.harness.control import Program, execute
 from kesoku_actors.harness.control.footprints import footprints
+from kesoku_actors.harness.errors import HarnessError
 from kesoku_actors.harness.exploration import exploration_of
 from kesoku_actors.harness.exploring import replayed
 from kesoku_actors.harness.front import Overrides, overridden, verdict_on
@@ -143,6 +144,21 @@ def test_a_certificate_of_drawn_inputs_says_of_how_many() -> None:
     [certificate] = verdict.certificates
     assert certificate.inputs == 2
     assert str(verdict).endswith("such schedules were run for the 2 inputs drawn")
+
+
+async def right_for_one(number: int = st.just(7)) -> None:  # type: ignore[assignment]  # drawn
+    await right_for_both(number == 7)
+
+
+@pytest.mark.parametrize(("program", "runs"), [(right_for_one, 50), (right_for_both, 51), (right_for_all, 7)])
+def test_the_runs_are_divided_among_the_inputs_there_are(program: Program, runs: int) -> None:
+    verdict = explore(program, runs=runs, strategy="random", examples=5)
+    assert (verdict.outcome, verdict.schedules) == (Outcome.HOLDS, runs)
+
+
+def test_no_inputs_are_nothing_to_explore() -> None:
+    with pytest.raises(HarnessError, match="1 or more, not 0"):
+        explore(right_for_both, examples=0)
 
 
 def test_what_is_left_over_from_other_runs_is_told_as_such() -> None:
