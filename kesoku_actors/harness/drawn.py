@@ -128,7 +128,8 @@ def drawn_verdict(
         drawing.keep(now=True)
     changed = how_it_changed(exploration, drawing.first, drawing.total)
     total = drawing.total if campaign is None else together(campaign.before, drawing.total)
-    return verdict_of(total, Outcome.NONDETERMINISM if changed else None, reason=changed)
+    is_part = exploration.plan.is_part
+    return verdict_of(total, Outcome.NONDETERMINISM if changed else None, reason=changed, is_part=is_part)
 
 
 def _draw(exploration: Exploration, once: Callable[[Mapping[str, Any]], None]) -> None:

@@ -56,7 +56,7 @@ def explored(
     changed = how_it_changed(exploration, given, so_far)
     if changed and campaign is not None:
         campaign.forget()
-    return verdict_of(so_far, Outcome.NONDETERMINISM if changed else None, reason=changed)
+    return verdict_of(so_far, Outcome.NONDETERMINISM if changed else None, reason=changed, is_part=plan.is_part)
 
 
 def failed(exploration: Exploration, inputs: Mapping[str, Any], so_far: Searched, found: Found) -> Verdict:
@@ -71,16 +71,23 @@ def failed(exploration: Exploration, inputs: Mapping[str, Any], so_far: Searched
 
 
 def verdict_of(
-    so_far: Searched, outcome: Outcome | None, counterexample: Counterexample | None = None, *, reason: str = ""
+    so_far: Searched,
+    outcome: Outcome | None,
+    counterexample: Counterexample | None = None,
+    *,
+    reason: str = "",
+    is_part: bool = False,
 ) -> Verdict:
     """Return the verdict on what was seen; without an outcome it holds, or is not known, as the search ended.
+
+    Of a part of what is judged together it is no matter that a fault never happened.
 
     Only one that holds has a certificate: another one would be of those drawn inputs alone that were searched before.
     """
     unknown = so_far.escaped or so_far.reason
     if so_far.unended and not unknown:
         unknown = f"{so_far.unended:,} of {so_far.schedules:,} runs did not end within their steps: {so_far.cut}"
-    if (never := so_far.faults.never_fired) and not unknown:
+    if (never := so_far.faults.never_fired) and not unknown and not is_part:
         unknown = f"the fault `{never[0]}` never happened, so nothing is known of it"
     if not so_far.schedules and not unknown:
         unknown = "nothing was run"

@@ -6,6 +6,7 @@ import json
 import selectors
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from attrs import define, evolve, field
 from kesoku_actors.harness.errors import HarnessError
 from kesoku_actors.harness.exploration import Exploration
 from kesoku_actors.harness.exploring import replayed, verdict_of
+from kesoku_actors.harness.faults import Tally
 from kesoku_actors.harness.fresh import fresh_python
 from kesoku_actors.harness.search import Searched, Watcher, together
 from kesoku_actors.harness.verdict import Certificate, Outcome, Verdict
@@ -38,6 +40,7 @@ class _Share:
             return
         self.seen.schedules, self.seen.steps, self.seen.seconds = said["schedules"], said["steps"], said["seconds"]
         self.seen.classes.update(said["classes"])
+        self.seen.faults = Tally(Counter(said["asked"]), Counter(said["fired"]))
 
 
 def explored_by_many(
@@ -54,7 +57,7 @@ def explored_by_many(
         "name": origin.name,
         "module": origin.module,
         "plan": {"runs": plan.runs, "seconds": plan.seconds, "strategy": plan.strategy, "seed": plan.seed}
-        | {"certify": plan.certify, "may_tick": plan.may_tick},
+        | {"certify": plan.certify, "may_tick": plan.may_tick, "is_part": True},
     }
     with ExitStack() as stack:
         all_ = []

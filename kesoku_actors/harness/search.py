@@ -57,6 +57,8 @@ class Plan:
     """What the program may reach of the real world."""
     shard: tuple[int, int] = (0, 1)
     """Which share of the work, of how many: a share runs every so-many-th run."""
+    is_part: bool = False
+    """Whether this share is judged together with the others: a fault that never happens in it may do so in those."""
     runs_before: int = 0
     """Runs of this share's that were made before, by an earlier search that this one goes on with."""
     holds_before: int = 0

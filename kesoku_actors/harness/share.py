@@ -49,6 +49,8 @@ class _Teller:
                 "steps": before.steps + so_far.steps,
                 "seconds": before.seconds + so_far.seconds,
                 "classes": list(fresh),
+                "asked": before.faults.asked + so_far.faults.asked,
+                "fired": before.faults.fired + so_far.faults.fired,
             },
         )
 
