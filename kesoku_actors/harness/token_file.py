@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Final
 
 from kesoku_actors.harness.errors import HarnessError
+from kesoku_actors.harness.schedule import VERSION
 
 LONGEST: Final = 2_048
 """Characters that somebody would paste."""
 
 _SUFFIX: Final = ".token"
+_LIKE_A_TOKEN: Final = re.compile(r"ka\d+\.")
+"""Of whichever version: what is wrong with it is for its reader to say."""
 
 
 def pasteable(token: str, folder: Path) -> str:
@@ -30,9 +34,14 @@ def pasteable(token: str, folder: Path) -> str:
 def whole_token(said: str) -> str:
     """Return the token that was pasted, or that stands in the file of this name. Raises `HarnessError`."""
     text = said.strip()
-    if not text.endswith(_SUFFIX) and (len(text) > LONGEST or not Path(text).is_file()):
+    is_name = text.endswith(_SUFFIX) or (
+        len(text) <= LONGEST and (not _LIKE_A_TOKEN.match(text) or Path(text).is_file())
+    )
+    if not is_name:
         return text
     try:
         return Path(text).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
+    except FileNotFoundError:
+        raise HarnessError(f"there is no file {text!r}; a token is {VERSION}.FINGERPRINT.KIND.PAYLOAD") from None
+    except (OSError, ValueError) as error:
         raise HarnessError(f"{text}: the token in it cannot be read: {error}") from None
