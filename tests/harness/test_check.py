@@ -180,7 +180,7 @@ def test_a_campaign_with_drawn_inputs_passes_over_those_that_were_searched(tmp_p
     assert whole["outcome"] == "holds"
     sessions = []
     for _ in range(100):
-        done = check(target, *asked, "--seconds", "0.15", "--resume", str(file))
+        done = check(target, *asked, "--seconds", str(whole["cpu_seconds"] / 2), "--resume", str(file))
         sessions.append(json.loads(done.stdout))
         if done.exit_code == 0:
             break
