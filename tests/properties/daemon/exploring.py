@@ -1,6 +1,6 @@
 """How much the properties of the daemon are explored: a small slice with every change, and as much as one likes.
 
-`KESOKU_RUNS` is how many schedules each property is given (24). `KESOKU_CERTIFY` adds every schedule of the core
+`KESOKU_RUNS` is how many schedules each property is given (72). `KESOKU_CERTIFY` adds every schedule of the core
 scripts with at most so many holds and ticks (`test_core.py`). What people do matters as much as the order of steps, so
 each input is run under two schedules, each time of other strategies.
 """
@@ -18,7 +18,7 @@ from kesoku_actors.harness.allow import Allow
 from kesoku_actors.harness.strategy import Strategy
 from tests.properties.daemon.seams import DaemonWorld
 
-RUNS: Final = int(os.environ.get("KESOKU_RUNS", "24"))
+RUNS: Final = int(os.environ.get("KESOKU_RUNS", "72"))
 CERTIFY: Final = int(os.environ.get("KESOKU_CERTIFY", "0"))
 FILES: Final = Allow(files=True)
 """The disk of a world is a folder of its own, and the program makes some of the files in it by itself."""
