@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter, time
+from time import time
 from typing import Final
 
 import trio
@@ -29,16 +29,14 @@ from kesoku_actors.llm.claude import ClaudeAccess, ClaudeModel
 from kesoku_actors.llm.gemini import GeminiAccess, GeminiModel
 from kesoku_actors.llm.port import Request
 from kesoku_actors.log import Logger
-from scripts.bench.children import ROOT, run_child
-from scripts.bench.report import Row, row, show
+from scripts.bench.children import ROOT
+from scripts.bench.report import Row, show
+from scripts.bench.stalls import longest_stall, stall_rows
 from tests.llm.examples import DATE_TOOL, asking, ignore, said
 from tests.llm.pictures import picture
 from tests.llm.test_media_files import with_files
 from tests.wire import claude_server, gemini_server
 
-ROUNDS: Final = 5
-BOUND_S: Final = 0.05
-_EVERY_S: Final = 0.002
 _PICTURES: Final = 4
 _EDGE: Final = 936
 """Pixels: 2.5 MiB a picture that cannot be packed."""
@@ -99,42 +97,15 @@ def _model(name: str, origin: str) -> ClaudeModel | GeminiModel:
 
 
 async def _stall(model: ClaudeModel | GeminiModel, request: Request) -> float:
-    longest = 0.0
-
-    async def probe() -> None:
-        nonlocal longest
-        while True:
-            asked_at = perf_counter()
-            await trio.sleep(_EVERY_S)
-            longest = max(longest, perf_counter() - asked_at - _EVERY_S)
-
-    async with trio.open_nursery() as nursery:
-        await model.infer(evolve(request, workspace=None), ignore)
-        nursery.start_soon(probe)
-        await trio.sleep(10 * _EVERY_S)
-        longest = 0.0
-        await model.infer(request, ignore)
-        await trio.sleep(10 * _EVERY_S)
-        nursery.cancel_scope.cancel()
+    await model.infer(evolve(request, workspace=None), ignore)
+    stood_still = await longest_stall(lambda: model.infer(request, ignore))
     await model.aclose()
-    return longest
+    return stood_still
 
 
 def rows() -> list[Row]:
     """Measure both providers; takes about half a minute."""
-    return [
-        row(
-            37,
-            f"loop stall for 10 MiB of pictures, {name} / 50 ms",
-            limit=1.0,
-            ours=[
-                float(run_child("-c", f"from scripts.bench.pictures import stall; stall({name!r})").said)
-                for _ in range(ROUNDS)
-            ],
-            floor=[BOUND_S] * ROUNDS,
-        )
-        for name in _ANSWERS
-    ]
+    return stall_rows(37, "loop stall for 10 MiB of pictures, {}", "pictures", _ANSWERS)
 
 
 if __name__ == "__main__":

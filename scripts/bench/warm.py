@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-from time import perf_counter, time
+from time import time
 from typing import Final
 
 import trio
@@ -18,12 +18,9 @@ from kesoku_actors.llm.classify import Source
 from kesoku_actors.llm.claude import ClaudeAccess, ClaudeModel
 from kesoku_actors.llm.gemini import GeminiAccess, GeminiModel
 from kesoku_actors.log import Logger
-from scripts.bench.children import run_child
-from scripts.bench.report import Row, row, show
+from scripts.bench.report import Row, show
+from scripts.bench.stalls import longest_stall, stall_rows
 
-ROUNDS: Final = 5
-BOUND_S: Final = 0.05
-_EVERY_S: Final = 0.002
 NAMES: Final = ("claude", "gemini")
 
 
@@ -41,41 +38,14 @@ async def _stall(name: str) -> float:
         )
     else:
         model = GeminiModel(source=source, model="gemini-3-flash", access=GeminiAccess(api_key="k"), log=log, wall=time)
-    longest = 0.0
-
-    async def probe() -> None:
-        nonlocal longest
-        while True:
-            asked_at = perf_counter()
-            await trio.sleep(_EVERY_S)
-            longest = max(longest, perf_counter() - asked_at - _EVERY_S)
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(probe)
-        await trio.sleep(10 * _EVERY_S)
-        longest = 0.0
-        await model.warm()
-        await trio.sleep(10 * _EVERY_S)
-        nursery.cancel_scope.cancel()
+    stood_still = await longest_stall(model.warm)
     await model.aclose()
-    return longest
+    return stood_still
 
 
 def rows() -> list[Row]:
     """Measure both providers; takes about half a minute."""
-    return [
-        row(
-            33,
-            f"loop stall while {name} warms / 50 ms",
-            limit=1.0,
-            ours=[
-                float(run_child("-c", f"from scripts.bench.warm import stall; stall({name!r})").said)
-                for _ in range(ROUNDS)
-            ],
-            floor=[BOUND_S] * ROUNDS,
-        )
-        for name in NAMES
-    ]
+    return stall_rows(33, "loop stall while {} warms", "warm", NAMES)
 
 
 def main() -> int:

@@ -276,8 +276,14 @@ async def test_where_nothing_waits_nothing_is_answered() -> None:
 
 def job(number: int, state: JobState = JobState.RUNNING) -> Job:
     ending = None if state is JobState.RUNNING else JobEnding.EXITED
-    shape = {"session_id": "s", "call_id": f"c{number}", "title": "make all", "began": 1_000.0, "ending": ending}
-    return Job(number=number, state=state, detail="exit status 2" if ending else "", **shape)  # type: ignore[arg-type]
+    shape: dict[str, Any] = {
+        "session_id": "s",
+        "call_id": f"c{number}",
+        "title": "make all",
+        "began": 1_000.0,
+        "ending": ending,
+    }
+    return Job(number=number, state=state, detail="exit status 2" if ending else "", **shape)
 
 
 async def test_jobs_are_listed_those_that_run_last_and_ended_by_name() -> None:

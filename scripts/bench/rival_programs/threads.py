@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from typing import ClassVar
 
 
-class Threaded:
+class Threaded(ABC):
     """A program of threads with a planted bug, or without it; the object is what they share."""
 
     ZOO: ClassVar[str]
@@ -17,9 +18,9 @@ class Threaded:
         self.fixed = fixed
         self.prepare()
 
+    @abstractmethod
     def prepare(self) -> None:
         """Make what the threads share."""
-        raise NotImplementedError
 
     def holds(self) -> bool:
         """Return whether all is well, when every thread has ended."""

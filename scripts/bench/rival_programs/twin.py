@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import ClassVar, Final
 
@@ -21,7 +22,7 @@ async def work(steps: int) -> None:
         await asyncio.sleep(0)
 
 
-class Twin:
+class Twin(ABC):
     """A program with a planted bug, or without it; the object is what its tasks share."""
 
     ZOO: ClassVar[str]
@@ -37,9 +38,9 @@ class Twin:
         self.now = now
         self.prepare()
 
+    @abstractmethod
     def prepare(self) -> None:
         """Make what the tasks share."""
-        raise NotImplementedError
 
     def holds(self) -> bool:
         """Return whether all is well, when every task has ended."""

@@ -87,8 +87,14 @@ def test_no_text_moves_the_cursor(content: str, role: Role) -> None:
 def test_every_outcome_is_told_in_words() -> None:
     for outcome in Outcome:
         facts = {"tool_name": "t", "tool_call_id": "c", "outcome": outcome.value}
-        fields = {"session_id": "s", "chatbot_id": "b", "channel_id": "c", "metadata": facts, "timestamp": 1e18}
+        fields: dict[str, Any] = {
+            "session_id": "s",
+            "chatbot_id": "b",
+            "channel_id": "c",
+            "metadata": facts,
+            "timestamp": 1e18,
+        }
         place: dict[str, Any] = {"id": "m", "seq": 1, "rev": 1, "place": 1, "root_id": "m", "parent_id": "x"}
         kind: dict[str, Any] = {"role": Role.TOOL, "type": Type.TOOL_RESULT, "status": Status.RESPONDED}
-        (turn,) = turns_of([Message(sender="t", content="out", **fields, **place, **kind)], [])  # type: ignore[arg-type]
+        (turn,) = turns_of([Message(sender="t", content="out", **fields, **place, **kind)], [])
         assert len([line for line in turn_lines(turn) if line.text.strip()]) == 3
