@@ -1,6 +1,6 @@
 """Goals 1 to 3: what an actor under supervision costs, against a bare trio actor and a bare nursery.
 
-Run `python -m scripts.bench.actors` in the root of the repository. Costs are CPU seconds of this process.
+Run `scripts/python -m scripts.bench.actors`. Costs are CPU seconds of this process.
 """
 
 from __future__ import annotations

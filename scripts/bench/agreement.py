@@ -1,6 +1,6 @@
 """Goal 31: a program whose outcome no schedule can change has the outcome under control that it has under plain trio.
 
-    python -m scripts.bench.agreement [--programs N] [--seed N]
+    scripts/python -m scripts.bench.agreement [--programs N] [--seed N]
 
 Each number is a program, made of parts that race with nobody: state of one task alone, channels with one sender and one
 receiver, events that are set once, sums behind a lock, deadlines far from what they guard, cancellation of what would

@@ -5,7 +5,7 @@ first token; what that takes on an idle server is measured too and taken off. Fa
 2 s reading, 0.3 s writing. (Asking the server's `/slots` instead would disturb: every answer of the server restarts
 the second after which it looks whether the client is still there.)
 
-    .cache/test-venv/bin/python -m scripts.bench.cancel_local [ROUNDS]
+    scripts/python -m scripts.bench.cancel_local [ROUNDS]
 """
 
 from __future__ import annotations

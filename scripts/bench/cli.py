@@ -1,6 +1,6 @@
 """Goal 17: how much processor time a command costs to start, against `python -c pass` in the same run.
 
-Run `python -m scripts.bench.cli` in the root of the repository. The processor time of a child is read when it ends, so
+Run `scripts/python -m scripts.bench.cli`. The processor time of a child is read when it ends, so
 a busy machine disturbs it little. The entry point is what pip installs: it imports `main` and calls it.
 """
 

@@ -1,6 +1,6 @@
 """Goal 30: a schedule is the same run in every process, whatever the hash seed and wherever its objects lie in memory.
 
-    python -m scripts.bench.fidelity [--replays N] [--schedules N] [--jobs J] [--seed N]
+    scripts/python -m scripts.bench.fidelity [--replays N] [--schedules N] [--jobs J] [--seed N]
 
 Programs of the zoo, with and without their bugs, are run under every strategy that samples. Each schedule is played
 again in fresh processes, each of which has a hash seed of its own and a heap in disorder. A replay diverges when

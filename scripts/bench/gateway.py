@@ -2,7 +2,7 @@
 
 The floor of one waiter inserts and commits in the loop and wakes a listener's task; the floor of FULL is that commit
 alone; the floor of a hundred is a task that commits all that waits at once. Wall time of each, as they take turns.
-Run `python -m scripts.bench.gateway` in the root of the repository.
+Run `scripts/python -m scripts.bench.gateway`.
 """
 
 from __future__ import annotations

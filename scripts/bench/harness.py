@@ -1,6 +1,6 @@
 """Goals 25 to 28, the harness: what control costs a step, what a second process is worth, and how soon bugs are found.
 
-    python -m scripts.bench.harness [--seeds N] [--only GOAL]...
+    scripts/python -m scripts.bench.harness [--seeds N] [--only GOAL]...
 
 * 25: a step of a ring of five tasks under each strategy, over a step of plain trio; a strategy that learns is told what
   each step touched. Beside it, without a verdict, a strategy as a search runs it, which always watches that
@@ -11,8 +11,8 @@
 
 `scripts/bench/run` measures the first two, with --long all, each bug under a few seeds; here --seeds is 20. Which
 strategy finds which bug is told by `kesoku-actors check --zoo`; alarms of the twins without bugs by
-`python -m scripts.bench.zoo --twins 100000`; replays, programs without races and the disk by `scripts.bench.fidelity`,
-`scripts.bench.agreement` and `scripts.bench.sweep`.
+`scripts/python -m scripts.bench.zoo --twins 100000`; replays, programs without races and the disk by
+`scripts.bench.fidelity`, `scripts.bench.agreement` and `scripts.bench.sweep`.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The floor's session is one task with a channel: the message is stored and commit
 it, cancels the scope of the inference, and infers again. Ours is the whole tree: the message passes the gateway, the
 store, the broadcaster, the worker and the pivot's own commit. Wall time, the same disk behind both; the floor of
 goal 8 includes its commit, because a message interrupts when it is accepted (C1).
-Run `python -m scripts.bench.interrupt` in the root of the repository.
+Run `scripts/python -m scripts.bench.interrupt`.
 """
 
 from __future__ import annotations

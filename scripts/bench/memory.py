@@ -3,7 +3,7 @@
 The floor is one task waiting at a channel of its own. A live session is one whose model does not answer; a passive one
 has had its turn, and the histories kept for the latest sessions count. Each is what a process grows by over a thousand
 sessions after a first thousand, of passive ones after the first two, in a child process; needs /proc.
-Run `python -m scripts.bench.memory` in the root of the repository.
+Run `scripts/python -m scripts.bench.memory`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ is the bound itself, 50 ms. The pictures are loaded, looked through, made part o
 sent; the server is a process of its own that reads everything and answers. Wall time: what else runs on the machine
 counts too.
 
-    python -m scripts.bench.pictures        in the root of the repository
+    scripts/python -m scripts.bench.pictures
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The stores are made once with our own schema and filled by plain inserts. A restart ends when the whole tree is ready;
 its floor opens the file, reads where each session's history ends, and starts a task a session. The floor of a history
 is one scan and one JSON text a row decoded into a dictionary; a turn's floor is the same turn in a short talk.
-Run `python -m scripts.bench.restart` in the root of the repository.
+Run `scripts/python -m scripts.bench.restart`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The floor of a search is a query of FTS5 as SQLite ships it, over a table of the same texts in a file of its own: the
 ids of the ten best. Ours splits words as Unicode says, keeps to a channel's messages where it is told to, reads what it
 found from the store and marks it. For the lag, a task of the loop looks how late it is woken; the goal is absolute.
-Run `python -m scripts.bench.search` in the root of the repository.
+Run `scripts/python -m scripts.bench.search`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The floor gives the same command to the same shell and reads what it prints. Ours is the tool: the command is parsed and
 judged, its process marked, limited and announced, and whatever it left is looked for. Judged by processor time, of us
 and the command's processes: wall time is shown, and on a busy machine tells of the others.
-Run `python -m scripts.bench.shell` in the root of the repository.
+Run `scripts/python -m scripts.bench.shell`.
 """
 
 from __future__ import annotations

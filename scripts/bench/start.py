@@ -1,7 +1,7 @@
 """Goals 18 and 20: processor time until the daemon is ready on an empty store, and its memory then.
 
 The floor imports what no daemon on this stack can do without. Ours is the tree as the settings' defaults compose it,
-in a child process of its own; memory needs /proc. Run `python -m scripts.bench.start` in the root of the repository.
+in a child process of its own; memory needs /proc. Run `scripts/python -m scripts.bench.start`.
 """
 
 from __future__ import annotations

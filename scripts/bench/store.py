@@ -3,7 +3,7 @@
 The floor of one poster is an insert and its commit in the loop, with the same `synchronous`; of a hundred, a task that
 commits all that waits at once; of a history, SQLite's own rows of the same table. Wall time, as they take turns. Goals
 4 and 5 are judged with the whole path (`gateway`); goal 15 here.
-Run `python -m scripts.bench.store` in the root of the repository.
+Run `scripts/python -m scripts.bench.store`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Goal 32: what a power cut at every operation of the disk costs, by SQLite's mode of journal and of syncs.
 
-    python -m scripts.bench.sweep [--rows N] [--seeds N] [--survival NAME]
+    scripts/python -m scripts.bench.sweep [--rows N] [--seeds N] [--survival NAME]
 
 Rows are inserted, each in a transaction of its own, on a disk that loses power at one change; then the database is
 recovered from what survives, by default any part of what was not synced, torn at sectors. That is done for each change

@@ -3,7 +3,7 @@
 The session has 2,000 inferences in 40 turns, each with a thought, a text and a call, and its turn log as it is kept by
 default. Its trace is written by the command, in a process of its own. For the log, a task of a loop looks how late it
 is woken while requests of 5,000 messages are written. The goals are absolute: the floor holds the limit itself.
-Run `python -m scripts.bench.trace` in the root of the repository.
+Run `scripts/python -m scripts.bench.trace`.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Costs are CPU seconds of the process, all threads; both sides wait for the same 
 sessions of a few dozen messages (6, 7), then a turn of a thousand sessions at once (11), ten thousand with `--long`,
 and five turns each of a hundred sessions, of which none may fail (12). The floor of 11 is of our shape, bare: a task
 and a channel for each session, one store that commits in groups.
-Run `python -m scripts.bench.turns` in the root of the repository.
+Run `scripts/python -m scripts.bench.turns`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A task on the loop asks to be woken every two milliseconds; how late it is then is how long everybody waits. The floor
 is the bound itself, 50 ms; each round is a process of its own, because a module is imported once. Wall time: what else
-runs on the machine counts too. Run `python -m scripts.bench.warm` in the root of the repository.
+runs on the machine counts too. Run `scripts/python -m scripts.bench.warm`.
 """
 
 from __future__ import annotations

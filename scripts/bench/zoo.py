@@ -1,6 +1,6 @@
 """Goal 29: the twins of the zoo's programs, which have no bug, under every strategy. Any failure is a false alarm.
 
-    python -m scripts.bench.zoo [--twins RUNS] [--bug NAME]... [--seed N] [--jobs J]
+    scripts/python -m scripts.bench.zoo [--twins RUNS] [--bug NAME]... [--seed N] [--jobs J]
 
 They are run at least so many times in all, 100,000 unless it is said otherwise: about two minutes of the processor;
 1,000,000 take twenty. Another --seed is other schedules. Exits with 1 when a twin alarms. How soon the bugs themselves

@@ -25,13 +25,14 @@ version = "1"
 
 [project.optional-dependencies]
 local = []
+test = []
 """
 
 BACKEND = """
 import os, zipfile
 
 NAME = "kesoku_actors-1-py3-none-any.whl"
-METADATA = "Metadata-Version: 2.1\\nName: kesoku-actors\\nVersion: 1\\nProvides-Extra: local\\n"
+METADATA = "Metadata-Version: 2.1\\nName: kesoku-actors\\nVersion: 1\\nProvides-Extra: local\\nProvides-Extra: test\\n"
 
 
 def get_requires_for_build_editable(config_settings=None):
@@ -179,3 +180,32 @@ def test_the_program_is_told_how_it_was_called(checkout, tmp_path, folder, calle
     elsewhere.mkdir()
     done = subprocess.run([f"../{folder}/kesoku-actors"], cwd=elsewhere, capture_output=True, text=True, check=True)
     assert done.stdout == f"{called}\n"
+
+
+STARTED = """
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from scripts.entering import enter
+
+enter()
+print("began", *sys.argv[1:])
+"""
+
+
+def test_a_script_goes_on_in_the_environment_of_the_tests_whatever_python_it_was_started_with(checkout):
+    script = checkout / "scripts" / "started"
+    script.write_text(STARTED)
+
+    def start() -> tuple[int, str, str]:
+        command = [sys.executable, "-S", "-E", script, "two words"]  # sees no package
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout, done.stderr.splitlines()[-1] if done.stderr else ""
+
+    assert start() == (1, "", f"the environment of the tests is broken; remove {checkout / '.cache'} and try again")
+    (site,) = (checkout / ".cache" / "test-venv" / "lib").glob("python*/site-packages")
+    for name in ("apsw", "attrs", "cattrs", "hypothesis", "pytest", "trio"):
+        (site / f"{name}.py").write_text("")
+    assert start() == (0, "began two words\n", "")
