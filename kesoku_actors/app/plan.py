@@ -33,6 +33,8 @@ from kesoku_actors.tools import ToolOptions, ToolRegistry
 from kesoku_actors.tools.files import FileTools, Root
 from kesoku_actors.tools.modules import OwnTools
 from kesoku_actors.tools.shell import (
+    MACHINE,
+    Kernel,
     Leftovers,
     ShellOptions,
     ShellPolicy,
@@ -66,19 +68,21 @@ def plan_run(
     can_ask: bool = True,
     spares: Sequence[Provider] = (),
     access: Access | None = None,
+    kernel: Kernel = MACHINE,
 ) -> Plan:
     """Return the plan of a run in which `provider` answers everywhere and commands run in `shelter`.
 
     `spares` are asked, in order, when it is lost (P2). `own_tools` are the person's, loaded before the run; `can_ask`:
     whether somebody is there who can say yes to a call (T7). `access` is how the database is reached, where it is not
-    as the settings have it. Raises `ConfigError` for a rule of a tool that is not there, unless it may be one that
-    could not be loaded.
+    as the settings have it; `kernel` is the system on which commands run. Raises `ConfigError` for a rule of a tool
+    that is not there, unless it may be one that could not be loaded.
     """
     purse = purse_of(settings, world)
     brain, *others = (Brain(provider=each, gate=gate_of(settings, each, purse)) for each in (provider, *spares))
     agent, shelf = settings.agent, skill_shelf(settings)
-    leftovers = Leftovers()
-    store, registry = store_options(settings, log, probe, access), tool_registry(settings, shelf, shelter, leftovers)
+    leftovers = Leftovers(kernel=kernel)
+    store = store_options(settings, log, probe, access)
+    registry = tool_registry(settings, shelf, shelter, leftovers, kernel)
     search = search_over(store, log)
     add_search_tool(search, registry)
     if own_tools is not None:  # behind ours, whose names they cannot take
@@ -116,7 +120,7 @@ def plan_run(
         resume_within_s=agent.resume_within_s,
         parallel_tools=agent.parallel_tools,
         channels=channels,
-        end_survivors=lambda calls: _end_survivors(calls, log),
+        end_survivors=lambda calls: _end_survivors(calls, log, kernel),
         leftovers=leftovers,
         edges=edges,
         provider_children=(*provider_children(provider), *(child for each in spares for child in spare_children(each))),
@@ -166,7 +170,7 @@ def prompt_layers(settings: Settings, shelf: Shelf) -> PromptLayers:
 
 
 def tool_registry(
-    settings: Settings, shelf: Shelf, shelter: Shelter, leftovers: Leftovers | None = None
+    settings: Settings, shelf: Shelf, shelter: Shelter, leftovers: Leftovers | None = None, kernel: Kernel = MACHINE
 ) -> ToolRegistry:
     """Return the tools of the run; `leftovers` hears of commands that left something running."""
     registry = ToolRegistry()
@@ -180,6 +184,7 @@ def tool_registry(
             read_only=shelf.roots,
             sandbox=shelter.sandbox,
             leftovers=leftovers or Leftovers(),
+            kernel=kernel,
         )
         add_shell_tool(registry, options, owner="kesoku")
     add_skill_tools(shelf, registry)
@@ -282,8 +287,8 @@ async def _close_at_the_end(cell: Cell[None], *, close: Callable[[], Awaitable[N
             await close()
 
 
-async def _end_survivors(calls: Sequence[DeadCall], log: Logger) -> None:
-    for found in await end_survivors(calls):
+async def _end_survivors(calls: Sequence[DeadCall], log: Logger, kernel: Kernel) -> None:
+    for found in await end_survivors(calls, kernel=kernel):
         log.warning(
             "processes of a call outlived the program",
             call=found.call_id,

@@ -9,12 +9,14 @@
 * `sandbox` `sandbox_trial` `steady`: a command inside bubblewrap, which is tried before it is trusted
 * `limits`: what a command may take of the machine
 * `cautions`: what a person should know of a policy
+* `kernel`: what all of that needs of the system, which is a seam
 * `process` `process_table` `ending`: a command as a process, started clean, read within bounds, ended whole
 * `leftovers` `survivors`: what commands left running, in this life of the program and in earlier ones
 * `privacy`: our own environment, out of a command's reach
 """
 
 from kesoku_actors.tools.shell.cautions import warnings
+from kesoku_actors.tools.shell.kernel import MACHINE, Kernel
 from kesoku_actors.tools.shell.leftovers import Leftovers
 from kesoku_actors.tools.shell.patterns import Pattern, PatternRefused
 from kesoku_actors.tools.shell.policy import DEFAULT_PATH, Mode, ShellPolicy
@@ -26,7 +28,9 @@ from kesoku_actors.tools.shell.tool import ShellOptions, add_shell_tool, clean_e
 
 __all__ = [
     "DEFAULT_PATH",
+    "MACHINE",
     "DeadCall",
+    "Kernel",
     "Leftovers",
     "Mode",
     "NoSandbox",

@@ -8,18 +8,15 @@ that takes longer than an event loop may stand still.
 
 from __future__ import annotations
 
-import os
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from typing import Final
 
 import trio
 
+from kesoku_actors.tools.shell.kernel import END_GRACE_S, Kernel
 from kesoku_actors.tools.shell.process_table import Family, Process, process
 
-END_GRACE_S: Final = 1.0
-"""Between TERM and KILL."""
 _KILL_S: Final = 2.0
 """How long what goes on making new processes is hunted."""
 _FIRST_PAUSE_S: Final = 0.005
@@ -58,30 +55,24 @@ def _pauses() -> Iterator[float]:
 
 def _ask(family: Family) -> None:
     """Send TERM to all that live, once: to many programs a second one means that they need not tidy up."""
-    _signal_all(family.members(), signal.SIGTERM)
+    _signal_all(family.members(), signal.SIGTERM, family.kernel)
 
 
 def _kill(family: Family) -> tuple[Process, ...]:
     """Send KILL to all that live and return them; groups as a whole first, so that no shell tells of its children."""
     found = family.members()
-    _signal_all(found, signal.SIGKILL)
+    _signal_all(found, signal.SIGKILL, family.kernel)
     for pid in family.newest_marked():
-        send(os.kill, pid, signal.SIGKILL)
+        family.kernel.signal(pid, signal.SIGKILL)
     return found
 
 
-def _signal_all(members: tuple[Process, ...], number: signal.Signals) -> None:
+def _signal_all(members: tuple[Process, ...], number: signal.Signals, kernel: Kernel) -> None:
     ours = {member.pid for member in members}
     groups = {member.group for member in members if member.group in ours or member.group == member.session}
     for group in groups:
-        send(os.killpg, group, number)
+        kernel.signal_group(group, number)
     for member in members:
-        now = process(member.pid) if member.group not in groups else None
+        now = process(member.pid, kernel) if member.group not in groups else None
         if now is not None and now.start == member.start:
-            send(os.kill, member.pid, number)
-
-
-def send(how: Callable[[int, int], None], target: int, number: signal.Signals) -> None:
-    """Send a signal to who may be gone by now, or not be ours to end (set-user-id): then it is named as left."""
-    with suppress(ProcessLookupError, PermissionError):
-        how(target, number)
+            kernel.signal(member.pid, number)

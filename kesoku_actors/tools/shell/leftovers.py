@@ -13,7 +13,8 @@ import trio
 from attrs import define, field
 
 from kesoku_actors.actors import Cell, ChildSpec
-from kesoku_actors.tools.shell.ending import END_GRACE_S, end_all
+from kesoku_actors.tools.shell.ending import end_all
+from kesoku_actors.tools.shell.kernel import END_GRACE_S, MACHINE, Kernel
 from kesoku_actors.tools.shell.process_table import Family
 
 _SHUTDOWN_S = 10.0
@@ -26,6 +27,7 @@ class Leftovers:
 
     grace_s: float = END_GRACE_S
     """Between TERM and KILL."""
+    kernel: Kernel = MACHINE
     _calls: dict[str, list[str]] = field(factory=dict, init=False)
 
     def add(self, session_id: str, call_id: str) -> None:
@@ -50,4 +52,4 @@ class Leftovers:
                 nursery.start_soon(self.end, session_id)
 
     async def _end(self, call_id: str) -> None:
-        await end_all(Family(leader=None, call_id=call_id), grace_s=self.grace_s)
+        await end_all(Family(leader=None, call_id=call_id, kernel=self.kernel), grace_s=self.grace_s)

@@ -10,13 +10,9 @@
 
 from __future__ import annotations
 
-import errno
 import math
-import os
 import signal
-import subprocess
-from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import trio
@@ -24,29 +20,16 @@ from attrs import define, evolve, field, frozen
 
 from kesoku_actors.tools.output import Capture
 from kesoku_actors.tools.shell import process_table
-from kesoku_actors.tools.shell.ending import END_GRACE_S, end_all, living, send
+from kesoku_actors.tools.shell.ending import end_all, living
+from kesoku_actors.tools.shell.kernel import CHUNK, MACHINE, Child, Command, Kernel, Output
 from kesoku_actors.tools.shell.process_table import Family, Process
 from kesoku_actors.tools.spool import FOLDER, Spool
 
-_CHUNK: Final = 64 * 1024
-_DRAIN_CHUNKS: Final = 64
 _HELD_BYTES: Final = 256 * 1024
 _HELD_S: Final = 0.1
 """Shorter than a person notices, and longer than most commands take: they go to a thread for their file once."""
 _LOOKS_S: Final = (0.005, 0.02, 0.05)
 """Pauses before looking again whether something lives on: a sandbox takes its processes along, but not at once."""
-
-
-@frozen(kw_only=True)
-class Command:
-    """What to run and where."""
-
-    argv: tuple[str, ...]
-    directory: Path
-    environment: Mapping[str, str]
-    call_id: str
-    umask: int = 0o077
-    end_grace_s: float = END_GRACE_S
 
 
 @define(kw_only=True)
@@ -78,39 +61,26 @@ class Ended:
 
 Announce = Callable[[int, float | None], Awaitable[None]]
 """Told the pid (which is the process group) and the start time, once it runs."""
-Spawn = Callable[[Command], Awaitable[trio.Process]]
+Spawn = Callable[[Command], Awaitable[Child]]
 
 
-async def spawn(command: Command) -> trio.Process:
-    """Start `command` in a session of its own. Raises `OSError`."""
-    return await trio.lowlevel.open_process(
-        list(command.argv),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        cwd=command.directory,
-        env=dict(command.environment),
-        start_new_session=True,
-        umask=command.umask,
-    )
-
-
-async def run(command: Command, record: Record, announce: Announce, spawn: Spawn = spawn) -> Ended:
-    """Run `command` to its end. Raises `OSError` when it cannot be started."""
+async def run(
+    command: Command, record: Record, announce: Announce, *, kernel: Kernel = MACHINE, spawn: Spawn | None = None
+) -> Ended:
+    """Run `command` to its end; `spawn` starts it in place of the kernel's own. Raises `OSError` when it cannot be."""
     # A process started by a cancelled spawn would be nobody's. This shield has no deadline, for there is nothing that
     # could be given up: a thread forks, which nothing can interrupt, and it takes as long as the kernel needs to read
     # the program's file. Where that never comes (a file system that hangs), only a kill from outside ends us too.
     began = trio.current_time()
     with trio.CancelScope(shield=True):
-        process = await spawn(command)
-    assert process.stdout is not None
-    output = process.stdout
-    family = Family(leader=process.pid, call_id=command.call_id)
+        process = await (spawn or kernel.spawn)(command)
+    output = process.output
+    family = Family(leader=process.pid, call_id=command.call_id, kernel=kernel)
     try:
         async with trio.open_nursery() as nursery:
             reading = trio.CancelScope()
             nursery.start_soon(_read, output, record, reading)
-            await announce(process.pid, process_table.start_time(process.pid))
+            await announce(process.pid, process_table.start_time(process.pid, kernel))
             await process.wait()
             reading.cancel()
     finally:
@@ -120,7 +90,8 @@ async def run(command: Command, record: Record, announce: Announce, spawn: Spawn
             else:
                 is_young = trio.current_time() - began < process_table.YOUNG_S
                 record.living = await _staying(evolve(family, is_young=is_young))
-            record.held += _drain(output, record.output)
+            record.output.feed(rest := process.drain())
+            record.held += rest
             await output.aclose()
             await trio.to_thread.run_sync(_finish, record.spool, bytes(record.held))
             record.held.clear()
@@ -139,29 +110,30 @@ async def _staying(family: Family) -> tuple[Process, ...]:
     return found
 
 
-async def _end(process: trio.Process, family: Family, grace_s: float) -> tuple[Process, ...]:
+async def _end(process: Child, family: Family, grace_s: float) -> tuple[Process, ...]:
     """End the process with all that belongs to it, and return what could not be ended; the caller shields.
 
     It takes two graces and two seconds at most.
     """
-    if process_table.start_time(process.pid) is None:  # this machine has no table of processes to look into
-        send(os.killpg, process.pid, signal.SIGTERM)
+    kernel = family.kernel
+    if process_table.start_time(process.pid, kernel) is None:  # this machine has no table of processes to look into
+        kernel.signal_group(process.pid, signal.SIGTERM)
         with trio.move_on_after(grace_s):
             await process.wait()
-        send(os.killpg, process.pid, signal.SIGKILL)
+        kernel.signal_group(process.pid, signal.SIGKILL)
     left = await end_all(family, grace_s=grace_s)
     with trio.move_on_after(grace_s):
         await process.wait()
     return left
 
 
-async def _read(output: trio.abc.ReceiveStream, record: Record, scope: trio.CancelScope) -> None:
+async def _read(output: Output, record: Record, scope: trio.CancelScope) -> None:
     """Read to the end, or until `scope` is cancelled; what is held then is handed to the file by the caller."""
     due = math.inf
     with scope:
         while True:
             with trio.CancelScope(deadline=due) as waiting:
-                if not (data := bytes(await output.receive_some(_CHUNK))):
+                if not (data := bytes(await output.receive_some(CHUNK))):
                     return
                 record.output.feed(data)
                 due = due if record.held else trio.current_time() + _HELD_S
@@ -171,26 +143,6 @@ async def _read(output: trio.abc.ReceiveStream, record: Record, scope: trio.Canc
                 with trio.CancelScope(shield=True):  # what was taken out of the pipe stands nowhere else
                     await trio.to_thread.run_sync(record.spool.feed, bytes(record.held))
                 record.held.clear()
-
-
-def _drain(output: trio.abc.ReceiveStream, capture: Capture) -> bytes:
-    """Take what the command wrote before it ended; the pipe may be held open by a child that lives on."""
-    rest = bytearray()
-    descriptor = getattr(output, "fileno", None)
-    if descriptor is None:
-        return b""
-    for _ in range(_DRAIN_CHUNKS):
-        try:
-            data = os.read(descriptor(), _CHUNK)
-        except OSError as problem:
-            if problem.errno in (errno.EAGAIN, errno.EWOULDBLOCK, errno.EBADF):
-                break
-            raise
-        if not data:
-            break
-        capture.feed(data)
-        rest += data
-    return bytes(rest)
 
 
 def _finish(spool: Spool, rest: bytes) -> None:

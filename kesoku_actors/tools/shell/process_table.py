@@ -1,4 +1,4 @@
-"""The kernel's table of processes, as far as ending a command needs it. Reads /proc; elsewhere the table is empty.
+"""The kernel's table of processes, as far as ending a command needs it; without /proc the table is empty.
 
 A pid is reused, a pid with its start time is not: whoever keeps a pid keeps its start time beside it.
 
@@ -10,14 +10,14 @@ side, nor would it outlive us; the limit tells both. Whoever changes its own lim
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
-from pathlib import Path
 from typing import Final
 
-from attrs import frozen
+from attrs import field, frozen
+
+from kesoku_actors.tools.shell.kernel import MACHINE, Kernel
 
 YOUNG_S: Final = 1.0
 """In less time no machine gives all its pids, which are 32,768 at least."""
@@ -33,7 +33,6 @@ _SET_LIMIT: Final = "{{ {first}; ulimit -S -m {limit}; :; }} 2>/dev/null; "
 _NEAR: Final = 64
 """So many pids are tried one by one in less time than it takes to list all there are."""
 
-_PROC: Final = Path("/proc")
 _ENDED: Final = "ZXx"
 
 
@@ -67,24 +66,24 @@ def _limit(call_id: str) -> int:
     return _LIMIT_BASE + int.from_bytes(sha256(call_id.encode()).digest()[:6])
 
 
-def process(pid: int) -> Process | None:
+def process(pid: int, kernel: Kernel = MACHINE) -> Process | None:
     """Return the process `pid`; none when it is gone, a zombie or not to be read."""
-    found = _look_up(pid)
+    found = _look_up(pid, kernel)
     return found[0] if found is not None and found[1] not in _ENDED else None
 
 
-def start_time(pid: int) -> float | None:
+def start_time(pid: int, kernel: Kernel = MACHINE) -> float | None:
     """Return when `pid` started, in clock ticks since boot, also of one that has ended and waits to be read (a zombie).
 
     None when nobody can tell.
     """
-    found = _look_up(pid)
+    found = _look_up(pid, kernel)
     return found[0].start if found is not None else None
 
 
-def _look_up(pid: int) -> tuple[Process, str] | None:
+def _look_up(pid: int, kernel: Kernel) -> tuple[Process, str] | None:
     """The process and the letter of its state."""
-    if not (stat := _read(pid, "stat").decode("utf-8", "replace")):
+    if not (stat := kernel.read(pid, "stat").decode("utf-8", "replace")):
         return None
     # The name stands in parentheses and may itself hold any character.
     name = stat[stat.index("(") + 1 : stat.rindex(")")]
@@ -104,63 +103,47 @@ class Family:
     call_id: str
     is_young: bool = False
     """Whether the leader started less than `YOUNG_S` ago: then only pids that were given since need a look."""
+    kernel: Kernel = field(default=MACHINE, eq=False, repr=False)
 
     def members(self) -> tuple[Process, ...]:
         """Return those that live, the leader first."""
-        pids = _pids() if self.leader is None or not self.is_young else _pids_since(self.leader)
-        table = {found.pid: found for pid in pids if (found := process(pid)) is not None}
+        kernel = self.kernel
+        pids = kernel.pids() if self.leader is None or not self.is_young else _pids_since(self.leader, kernel)
+        table = {found.pid: found for pid in pids if (found := process(pid, kernel)) is not None}
         members = {found.pid for found in table.values() if self.leader in (found.session, found.pid)}
         members |= {pid for pid in table if self._marks(pid)}
-        members.discard(os.getpid())  # we bear a mark ourselves when a command of another program started us
+        members.discard(kernel.own_pid())  # we bear a mark ourselves when a command of another program started us
         members |= _descendants(members, table)
         return tuple(table[member] for member in sorted(members, key=lambda member: (member != self.leader, member)))
 
     def newest_marked(self) -> Iterator[int]:
         """Yield those that bear the mark, newest first and each as soon as it is found: it may be about to leave."""
-        for pid in sorted(_pids(), reverse=True):
-            if pid != os.getpid() and self._marks(pid):
+        for pid in sorted(self.kernel.pids(), reverse=True):
+            if pid != self.kernel.own_pid() and self._marks(pid):
                 yield pid
 
     def _marks(self, pid: int) -> bool:
-        limit = _limit_of(pid)
+        limit = _limit_of(pid, self.kernel)
         if limit >= _LIMIT_BASE:
             return limit == _limit(self.call_id)
-        return _VARIABLE + self.call_id.encode() in _read(pid, "environ").split(b"\0")
+        return _VARIABLE + self.call_id.encode() in self.kernel.read(pid, "environ").split(b"\0")
 
 
-def _limit_of(pid: int) -> int:
+def _limit_of(pid: int, kernel: Kernel) -> int:
     """The soft limit of a process's resident memory, in KiB; 0 when it has none or nobody can tell."""
-    found = _LIMIT.search(_read(pid, "limits"))
+    found = _LIMIT.search(kernel.read(pid, "limits"))
     return int(found[1]) // 1024 if found is not None else 0
 
 
-def _read(pid: int, name: str) -> bytes:
-    """What the kernel tells of a process; nothing when it is gone or another user's."""
-    try:
-        with open(f"{_PROC}/{pid}/{name}", "rb", buffering=0) as file:
-            return file.readall()
-    except OSError:
-        return b""
-
-
-def _pids() -> list[int]:
-    try:
-        return [int(name) for name in os.listdir(_PROC) if name.isdecimal()]
-    except OSError:
-        return []
-
-
-def _pids_since(first: int) -> Iterable[int]:
+def _pids_since(first: int, kernel: Kernel) -> Iterable[int]:
     """The pids that were given since `first` was, where not all have been given since."""
-    try:
-        last = int((_PROC / "loadavg").read_text("ascii").split()[-1])
-    except (OSError, ValueError):
-        return _pids()
+    if (last := kernel.last_pid()) is None:
+        return kernel.pids()
     if last < first:  # they began again at the lowest
-        return [pid for pid in _pids() if pid >= first or pid <= last]
+        return [pid for pid in kernel.pids() if pid >= first or pid <= last]
     if last - first < _NEAR:
         return range(first, last + 1)
-    return [pid for pid in _pids() if first <= pid <= last]
+    return [pid for pid in kernel.pids() if first <= pid <= last]
 
 
 def _descendants(roots: set[int], table: Mapping[int, Process]) -> set[int]:

@@ -11,12 +11,12 @@ import os
 import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeVar, cast
+from typing import Final, TypeVar
 
 import trio
 from attrs import define, field
 
-from kesoku_actors.tools.shell.process import Command
+from kesoku_actors.tools.shell.kernel import Command, drained
 
 T = TypeVar("T")
 _THREADS: Final = 4
@@ -29,11 +29,11 @@ def _threads() -> ThreadPoolExecutor:
 
 @define(eq=False)
 class SteadySpawn:
-    """`process.spawn` from such threads. Linux only, as the sandbox is."""
+    """`Machine.spawn` from such threads. Linux only, as the sandbox is."""
 
     _starters: ThreadPoolExecutor = field(factory=_threads, init=False)
 
-    async def __call__(self, command: Command) -> trio.Process:
+    async def __call__(self, command: Command) -> _Child:
         """Start `command` in a session of its own. Raises `OSError`."""
         reading, writing = os.pipe2(os.O_CLOEXEC)
         try:
@@ -43,8 +43,7 @@ class SteadySpawn:
             raise
         finally:
             os.close(writing)
-        # Trio lets nobody but itself make its own kind; this one has all that `process.run` asks of it.
-        return cast(trio.Process, _Child(child, trio.lowlevel.FdStream(reading)))
+        return _Child(child, trio.lowlevel.FdStream(reading))
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         done = trio.Event()
@@ -70,10 +69,10 @@ def _start(command: Command, output: int) -> subprocess.Popen[bytes]:
 
 @define(eq=False)
 class _Child:
-    """A process with the face of `trio.Process`, as far as it is used."""
+    """A process, as a `kernel.Child`."""
 
     _popen: subprocess.Popen[bytes]
-    stdout: trio.lowlevel.FdStream
+    output: trio.lowlevel.FdStream
 
     @property
     def pid(self) -> int:
@@ -91,3 +90,6 @@ class _Child:
             finally:
                 os.close(ended)
         return self._popen.wait()
+
+    def drain(self) -> bytes:
+        return drained(self.output)

@@ -13,7 +13,8 @@ import trio
 from attrs import frozen
 
 from kesoku_actors.tools.shell import process_table
-from kesoku_actors.tools.shell.ending import END_GRACE_S, end_all, living
+from kesoku_actors.tools.shell.ending import end_all, living
+from kesoku_actors.tools.shell.kernel import END_GRACE_S, MACHINE, Kernel
 from kesoku_actors.tools.shell.process_table import Family, Process
 
 
@@ -42,7 +43,9 @@ class Survivors:
     """What could not be ended, to be named."""
 
 
-async def end_survivors(calls: Iterable[DeadCall], *, grace_s: float = END_GRACE_S) -> tuple[Survivors, ...]:
+async def end_survivors(
+    calls: Iterable[DeadCall], *, grace_s: float = END_GRACE_S, kernel: Kernel = MACHINE
+) -> tuple[Survivors, ...]:
     """End what still runs of `calls`: TERM, `grace_s` seconds, KILL. Return what was found, for calls with any.
 
     All are ended at the same time, so that a start waits for one grace however many there are.
@@ -51,13 +54,13 @@ async def end_survivors(calls: Iterable[DeadCall], *, grace_s: float = END_GRACE
     found: dict[str, Survivors] = {}
     async with trio.open_nursery() as nursery:
         for call in waiting:
-            nursery.start_soon(_end_one, call, grace_s, found)
+            nursery.start_soon(_end_one, call, grace_s, kernel, found)
     return tuple(found[call.call_id] for call in waiting if call.call_id in found)
 
 
-async def _end_one(call: DeadCall, grace_s: float, found: dict[str, Survivors]) -> None:
-    is_the_same = call.pid is not None and process_table.start_time(call.pid) == call.process_start
-    family = Family(leader=call.pid if is_the_same else None, call_id=call.call_id)
+async def _end_one(call: DeadCall, grace_s: float, kernel: Kernel, found: dict[str, Survivors]) -> None:
+    is_the_same = call.pid is not None and process_table.start_time(call.pid, kernel) == call.process_start
+    family = Family(leader=call.pid if is_the_same else None, call_id=call.call_id, kernel=kernel)
     if before := await living(family):
         left = await end_all(family, grace_s=grace_s)
         remaining = {one.pid for one in left}

@@ -17,7 +17,7 @@ from kesoku_actors.tools.port import ToolContext, ToolOutcome
 from kesoku_actors.tools.registry import Asking, ToolRegistry
 from kesoku_actors.tools.shell import process
 from kesoku_actors.tools.shell.asking import asking_about, refusal
-from kesoku_actors.tools.shell.ending import END_GRACE_S
+from kesoku_actors.tools.shell.kernel import END_GRACE_S, MACHINE, Command, Kernel
 from kesoku_actors.tools.shell.leftovers import Leftovers
 from kesoku_actors.tools.shell.limits import Limits
 from kesoku_actors.tools.shell.policy import DEFAULT_PATH, Refused, ShellPolicy, judge
@@ -52,6 +52,7 @@ class ShellOptions:
     bytes_kept: int = BYTES_KEPT
     end_grace_s: float = END_GRACE_S
     """Between TERM and KILL."""
+    kernel: Kernel = MACHINE
 
 
 def clean_environment(ours: Mapping[str, str], extra: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -75,10 +76,10 @@ def add_shell_tool(registry: ToolRegistry, options: ShellOptions, *, owner: str)
     registry.add(shell_tool(options), owner=owner, risky=True, becomes_job=True, preview=preview)
 
 
-def shell_tool(options: ShellOptions, spawn: process.Spawn | None = None) -> Callable[..., Any]:
+def shell_tool(options: ShellOptions) -> Callable[..., Any]:
     """Return the tool, to be registered."""
     policy = evolve(options.policy, sandboxed=options.sandbox is not None)
-    start: process.Spawn = spawn or (process.spawn if options.sandbox is None else SteadySpawn())
+    spawn: process.Spawn = options.kernel.spawn if options.sandbox is None else SteadySpawn()
 
     async def run_shell_command(command: str, context: ToolContext, background: bool = False) -> ToolOutcome:
         """Run a command and return what it printed and how it ended.
@@ -100,7 +101,8 @@ def shell_tool(options: ShellOptions, spawn: process.Spawn | None = None) -> Cal
         what = _placed(options, verdict.argv, context)
         began = trio.current_time()
         try:
-            ended = await process.run(what, record, partial(_announce, context, background), start)
+            announce = partial(_announce, context, background)
+            ended = await process.run(what, record, announce, kernel=options.kernel, spawn=spawn)
         except OSError as problem:
             return ToolOutcome(
                 outcome=Outcome.ERROR,
@@ -120,13 +122,13 @@ async def _announce(context: ToolContext, background: bool, pid: int, start: flo
         context.go_on_behind()
 
 
-def _placed(options: ShellOptions, argv: tuple[str, ...], context: ToolContext) -> process.Command:
+def _placed(options: ShellOptions, argv: tuple[str, ...], context: ToolContext) -> Command:
     """The command as it runs: inside the sandbox, where there is one, and always within the limits."""
     environment = {**options.environment, CALL_VARIABLE: context.call_id}
     if options.sandbox is not None:
         argv = options.sandbox.enclosed(argv, workspace=context.workspace, read_only=options.read_only)
         environment = environment_inside(environment, context.workspace)
-    return process.Command(
+    return Command(
         argv=marked(argv, context.call_id, first=options.limits.script()),
         directory=context.workspace,
         environment=environment,
