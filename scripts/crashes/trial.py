@@ -93,6 +93,10 @@ def _life(folder: Path, config: Path, kill: Kill | None, log: Path) -> int:
     try:
         if not select.select([descriptor], [], [], at_s)[0]:
             os.kill(child, signal.SIGKILL)
+    except KeyboardInterrupt:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise
     finally:
         os.close(descriptor)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

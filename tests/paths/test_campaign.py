@@ -37,6 +37,20 @@ def test_forty_runs_of_the_crash_campaign_break_no_promise() -> None:
     assert families >= {"store", "tool", "clear", "platform", "job", "approval"}
 
 
+def test_a_campaign_that_is_stopped_prints_what_it_has() -> None:
+    command = [sys.executable, "scripts/crash_campaign", "--json"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as campaign:
+        assert campaign.stdout is not None
+        assert campaign.stderr is not None
+        for _run in range(3):
+            campaign.stderr.readline()
+        campaign.send_signal(signal.SIGINT)
+        found, said = campaign.communicate(timeout=60)
+    assert campaign.returncode == 130, said
+    assert "stopped; what follows is of the runs before" in said
+    assert json.loads(found)["failed"] == []
+
+
 def row(id: str, role: str, type: str, status: str, **more: Any) -> dict[str, Any]:
     plain = {"external_id": None, "session_id": "s", "content": "", "parent_id": None, "root_id": "q", "metadata": {}}
     return {"id": id, "role": role, "type": type, "status": status, **plain, **more}
