@@ -100,15 +100,17 @@ class World:
         """Tell whether the fault of this name happens now; never in the phase without faults."""
         return fault_in(self._run, name, rate)
 
-    def crash(self, survival: Survival = SUBSET) -> None:
+    def crash(self, survival: Survival = SUBSET, *, orphans: bool = False) -> None:
         """End everything that lives, here and now: the disk, children and connections first, then the tasks.
 
-        `survival` is what the disk keeps of what was not synced; `EVERYTHING`: only the process died.
+        `survival` is what the disk keeps of what was not synced; `EVERYTHING`: only the process died. Then its children
+        may live on, as `orphans`.
         """
         self._survival = survival
         if self._disk is not None:
             self._disk.die()
-        self.children.kill_all()
+        if not orphans:
+            self.children.kill_all()
         self.net.reset_all()
         self._lives.crash(self._run)
 
