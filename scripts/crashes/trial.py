@@ -93,10 +93,6 @@ def _life(folder: Path, config: Path, kill: Kill | None, log: Path) -> int:
     try:
         if not select.select([descriptor], [], [], at_s)[0]:
             os.kill(child, signal.SIGKILL)
-    except KeyboardInterrupt:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        raise
     finally:
         os.close(descriptor)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -106,6 +102,7 @@ def _be_the_life(folder: Path, config: Path, kill: Kill | None, log: Path) -> No
     """Never returns: the child must not go on with what its parent was doing."""
     code = 1
     try:
+        os.setpgid(0, 0)  # Ctrl-C is for the campaign, which ends after this trial
         output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(output, 1)
         os.dup2(output, 2)

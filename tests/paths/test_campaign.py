@@ -47,7 +47,7 @@ def test_a_campaign_that_is_stopped_prints_what_it_has() -> None:
         campaign.send_signal(signal.SIGINT)
         found, said = campaign.communicate(timeout=60)
     assert campaign.returncode == 130, said
-    assert "stopped; what follows is of the runs before" in said
+    assert "stopped after 3 of 1000 runs" in said
     assert json.loads(found)["failed"] == []
 
 
