@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from enum import Enum
 from typing import assert_never
 
@@ -89,13 +88,19 @@ class _Desk:
 
     policy: Policy
     breaker: Breaker = field(factory=Breaker)
-    held: list[_Slot] = field(factory=list)
+    held: dict[_Slot, None] = field(factory=dict)
+    """In the order they were given out."""
     waiting: deque[tuple[Letter[GateMessage], _Slot]] = field(factory=deque)
+    ended: list[_Slot] = field(factory=list)
+    """Those held whose end nobody has looked at yet; of one that was not granted there is nothing to take back."""
 
     def settle(self, now: float) -> None:
         """Take back the slots that ended and tell the breaker."""
-        for slot in [slot for slot in self.held if slot.end is not None]:
-            self.held.remove(slot)
+        while self.ended:
+            slot = self.ended.pop(0)
+            if slot not in self.held:
+                continue
+            del self.held[slot]
             match slot.end:
                 case ProviderError() as error:
                     self.breaker = self.breaker.failed(self.policy, now, error.retry_after_s)
@@ -109,7 +114,7 @@ class _Desk:
         self.settle(now)
         if self.waiting or not self.breaker.may_begin(self.policy, len(self.held), now):
             return False
-        self.held.append(slot)
+        self.held[slot] = None
         self.breaker = self.breaker.begun(self.policy, now)
         return True
 
@@ -138,7 +143,7 @@ class _Desk:
         while self.waiting and self.breaker.may_begin(self.policy, len(self.held), now):
             letter, slot = self.waiting.popleft()
             if letter.wants_reply:
-                self.held.append(slot)
+                self.held[slot] = None
                 self.breaker = self.breaker.begun(self.policy, now)
                 letter.reply(None)
         return self.breaker.next_look(now) if self.waiting else math.inf
@@ -158,35 +163,15 @@ class ProviderGate:
         """Return the gate of this provider, with the concurrency of its limits."""
         return cls(provider.name, Policy(concurrency=provider.limits.concurrency), meter)
 
-    @asynccontextmanager
-    async def slot(self, patience: Patience = Patience.WAITS) -> AsyncIterator[None]:
-        """Wait for a slot and hold it. Raises `ProviderError` (retry) when the actor ends meanwhile.
+    def slot(self, patience: Patience = Patience.WAITS) -> Holding:
+        """Return a block that waits for a slot and holds it. Entering it raises `ProviderError` (retry) when the actor
+        ends meanwhile.
 
         One that leaves is not granted a slot while the server is down: `ProviderError` (fail over). A `ProviderError`
         that leaves the block tells the circuit breaker how the server does: one that another try cannot help shows it
         alive.
         """
-        slot, now = _Slot(patience), trio.current_time()
-        if not self._desk.begin(slot, now):
-            if patience is Patience.LEAVES and (for_s := self._desk.down_for(now)) is not None:
-                raise self._desk.down(self.name, for_s)
-            try:
-                await self.mailbox.ref.ask(_Acquire(slot), timeout_s=None)
-            except ActorStopped as error:
-                raise ProviderError(f"{self.name}: its actor ended before it granted a slot", kind="gate") from error
-        end: _End | ProviderError = _End.ABANDONED
-        try:
-            yield
-            end = _End.ANSWERED
-        except ProviderError as error:
-            end = error if error.remedy is Remedy.RETRY else _End.ANSWERED
-            raise
-        finally:
-            slot.end = end
-            if self._desk.waiting:
-                self._hint()
-            else:
-                self._desk.settle(trio.current_time())
+        return Holding(self, _Slot(patience))
 
     def trouble(self) -> ProviderError | None:
         """Return why an inference would wait now, and for how long at least (`retry_after_s`); none when it would not
@@ -206,10 +191,48 @@ class ProviderGate:
             is_open=desk.breaker.next_probe is not None,
         )
 
+    async def _wait_for(self, slot: _Slot) -> None:
+        now = trio.current_time()
+        if self._desk.begin(slot, now):
+            return
+        if slot.patience is Patience.LEAVES and (for_s := self._desk.down_for(now)) is not None:
+            raise self._desk.down(self.name, for_s)
+        try:
+            await self.mailbox.ref.ask(_Acquire(slot), timeout_s=None)
+        except ActorStopped as error:
+            raise ProviderError(f"{self.name}: its actor ended before it granted a slot", kind="gate") from error
+
+    def _end(self, slot: _Slot, end: _End | ProviderError) -> None:
+        slot.end = end
+        self._desk.ended.append(slot)
+        if self._desk.waiting:
+            self._hint()
+        else:
+            self._desk.settle(trio.current_time())
+
     def _hint(self) -> None:
         # Nothing is lost without the hint: the actor reads the slots after every letter and at every start.
         with suppress(MailboxFull, ActorStopped):
             self.mailbox.ref.tell_nowait(_Look())
+
+
+@frozen
+class Holding:
+    """A slot for as long as its block runs."""
+
+    _gate: ProviderGate
+    _slot: _Slot
+
+    async def __aenter__(self) -> None:
+        await self._gate._wait_for(self._slot)
+
+    async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        end: _End | ProviderError = _End.ABANDONED
+        if isinstance(error, ProviderError) and error.remedy is Remedy.RETRY:
+            end = error
+        elif error is None or isinstance(error, ProviderError):
+            end = _End.ANSWERED
+        self._gate._end(self._slot, end)
 
 
 async def provider_actor(cell: Cell[GateMessage], *, gate: ProviderGate) -> None:

@@ -10,15 +10,14 @@ is told the same (`Request.used`).
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from typing import Final, Protocol
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from kesoku_actors.llm.port import Body, Piece, ProviderError, Remedy, Reply, Request
 from kesoku_actors.llm.prices import Price, cost_of
 from kesoku_actors.protocol import Usage
+from kesoku_actors.values import evolve
 
 _CHARACTERS_A_TOKEN: Final = 4
 _USUAL_OUTPUT: Final = 500
@@ -65,29 +64,36 @@ class Meter:
         """Return a reading."""
         return self._read
 
-    @asynccontextmanager
-    async def account(self, request: Request) -> AsyncGenerator[Account, None]:
-        """Reserve what an inference may cost, and settle it in the end. Raises `ProviderError` of the kind `budget`."""
-        account = Account(meter=self, request=request)
-        purse, usage = self.purse, Usage()
-        try:  # also around the reservation: who is cancelled while it waits for it has it, perhaps
-            if purse is not None:
-                expected = self._priced(account.expected(self._usual_output))
-                if (refusal := await purse.reserve(request.inference_id, expected)) is not None:
-                    raise ProviderError(refusal, remedy=Remedy.TELL, kind="budget")
-            is_refused = False
-            try:
-                yield account
-            except ProviderError:
-                is_refused = not account.heard
-                raise
-            finally:
-                usage = account.usage(is_refused=is_refused)
-                self._count(account, usage)
-                request.used(self._with_cost(usage))
+    def account(self, request: Request) -> Account:
+        """Return a block that reserves what an inference may cost, and settles it in the end. Entering it raises
+        `ProviderError` of the kind `budget`."""
+        return Account(meter=self, request=request)
+
+    async def _reserve(self, account: Account) -> None:
+        if self.purse is None:
+            return
+        expected = self._priced(account.expected(self._usual_output))
+        try:
+            refusal = await self.purse.reserve(account.request.inference_id, expected)
+        except BaseException:  # who is cancelled while it waits for it has it, perhaps
+            self._settle(account, Usage())
+            raise
+        if refusal is not None:
+            self._settle(account, Usage())
+            raise ProviderError(refusal, remedy=Remedy.TELL, kind="budget")
+
+    def _end(self, account: Account, *, is_refused: bool) -> None:
+        usage = Usage()
+        try:
+            usage = account.usage(is_refused=is_refused)
+            self._count(account, usage)
+            account.request.used(self._with_cost(usage))
         finally:
-            if purse is not None:
-                purse.settle(request.inference_id, self._priced(usage))
+            self._settle(account, usage)
+
+    def _settle(self, account: Account, usage: Usage) -> None:
+        if self.purse is not None:
+            self.purse.settle(account.request.inference_id, self._priced(usage))
 
     def priced(self, reply: Reply) -> Reply:
         """Return a reply whose usage tells what it cost."""
@@ -116,7 +122,7 @@ class Meter:
 
 @define(eq=False)
 class Account:
-    """One inference."""
+    """One inference, for as long as its block runs."""
 
     meter: Meter
     request: Request
@@ -126,6 +132,13 @@ class Account:
     counted: Usage = field(factory=Usage)
     """By the provider, of an answer that did not come to its end."""
     reply: Reply | None = None
+
+    async def __aenter__(self) -> Account:
+        await self.meter._reserve(self)
+        return self
+
+    async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        self.meter._end(self, is_refused=isinstance(error, ProviderError) and not self.heard)
 
     def noting(self, request: Request) -> Request:
         """Return the request so that note is taken of its send, and of what its provider counts."""
