@@ -9,8 +9,6 @@ of the turn stands still (B4).
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from kesoku_actors.protocol import CallState
 from kesoku_actors.session.turn_commit import give_back, hear, heard_since, send
 from kesoku_actors.session.turn_state import (
@@ -41,6 +39,7 @@ from kesoku_actors.session.vocabulary import (
     WithdrawTools,
 )
 from kesoku_actors.store.port import ResultMode
+from kesoku_actors.values import evolve
 
 
 def take_up(state: State, turn: Turn) -> Transition:

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from attrs import evolve
-
 from kesoku_actors.protocol import BusyMode, Reason, Status
 from kesoku_actors.session import turn_words as words
 from kesoku_actors.session.turn_batch import take_up
@@ -43,6 +41,7 @@ from kesoku_actors.session.turn_state import (
 )
 from kesoku_actors.session.vocabulary import BuildPrompt, SetTimer
 from kesoku_actors.store.port import ResultMode, Taking
+from kesoku_actors.values import evolve
 
 
 def judge(state: State, turn: Turn) -> Transition:

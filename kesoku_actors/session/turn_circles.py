@@ -12,12 +12,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from attrs import evolve
-
 from kesoku_actors.protocol import Message, Reason, Status, Type
 from kesoku_actors.session import turn_words as words
 from kesoku_actors.session.turn_commit import end_turn
 from kesoku_actors.session.turn_state import State, Transition, Turn
+from kesoku_actors.values import evolve
 
 
 def count_batch(turn: Turn, rows: Iterable[Message]) -> Turn:

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 from typing import Final
 
-from attrs import evolve
-
 from kesoku_actors.protocol import CallState, Draft, Reason, Status, Step, Waiting
 from kesoku_actors.session.turn_state import (
     Committing,
@@ -39,6 +37,7 @@ from kesoku_actors.session.vocabulary import (
     ToolWaiting,
 )
 from kesoku_actors.store.port import Commit, Committed, Ending, OpenCall, Refused, Registered, ResultMode, Taking
+from kesoku_actors.values import evolve
 
 _NEWS: Final[Mapping[type[ToolNews], CallState]] = {
     ToolStarted: CallState.STARTED,

@@ -7,8 +7,6 @@ the store's rows, any other refusal ends the worker.
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from kesoku_actors.protocol import CallState
 from kesoku_actors.session import vocabulary as v
 from kesoku_actors.session.turn_batch import take_up
@@ -31,6 +29,7 @@ from kesoku_actors.session.turn_state import (
     starts_nothing,
 )
 from kesoku_actors.store.port import RefusalReason
+from kesoku_actors.values import evolve
 
 
 def resume(state: State, _phase: Registering, event: v.Resumed) -> Transition:

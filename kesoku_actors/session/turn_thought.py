@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from attrs import evolve
-
 from kesoku_actors.llm.port import Finish, Remedy
 from kesoku_actors.protocol import Reason, Status, StepState
 from kesoku_actors.session import turn_words as words
@@ -39,6 +37,7 @@ from kesoku_actors.session.turn_state import (
     tag,
     with_piece,
 )
+from kesoku_actors.values import evolve
 
 
 def prompted(state: State, phase: Prompting, event: v.PromptBuilt) -> Transition:

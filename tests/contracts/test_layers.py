@@ -14,6 +14,7 @@ ROWS = {
     "log": 0,
     "invocation": 0,
     "clock": 0,
+    "values": 0,
     "protocol": 1,
     "actors": 2,
     "files": 2,

@@ -1,0 +1,36 @@
+"""Values changed in some fields: as attrs does it, for what checks nothing."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kesoku_actors.protocol import Inbound
+from kesoku_actors.session.turn_state import Registering, Turn
+from kesoku_actors.values import evolve
+
+
+@given(
+    steps=st.integers(),
+    changes=st.fixed_dictionaries({}, optional={"steps": st.integers(), "text": st.text(), "nudge": st.booleans()}),
+)
+def test_changed_as_attrs_changes_it(steps, changes):
+    turn = Turn(root_id="root", steps=steps)
+    assert evolve(turn, **changes) == attrs.evolve(turn, **changes)
+    assert turn == Turn(root_id="root", steps=steps)
+
+
+def test_a_value_without_fields_has_an_equal():
+    assert evolve(Registering()) == Registering()
+
+
+def test_a_field_that_is_not_there_is_refused():
+    with pytest.raises(KeyError):
+        evolve(Turn(root_id="root"), colour="red")
+
+
+def test_a_class_that_checks_what_it_is_made_of_is_refused():
+    with pytest.raises(TypeError, match=r"attrs\.evolve"):
+        evolve(Inbound(chatbot_id="bot", channel_id="1", content="Hello", sender="Ada"), content="")
