@@ -7,7 +7,7 @@ again, as it was, counts once.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +26,7 @@ from kesoku_actors.protocol import (
     attachments_in,
     awaits_attachments,
 )
+from tests.properties.daemon.platform import FILE
 from tests.properties.daemon.truth import Truth
 
 Notes = Sequence[Note]
@@ -88,12 +89,45 @@ def posted_once(notes: Notes, truth: Truth) -> None:
     assert [key for key, count in stored.items() if count > 1] == []
 
 
+def seen_before(notes: Notes, truth: Truth) -> None:
+    """What comes again is answered with what is stored, as it was sent, or with `Gone` when none is stored any more
+    (M5); the id seen last in a channel is that of the last message that was stored (M8)."""
+    ids: dict[str, str] = {}
+    last: dict[str, tuple[int, str]] = {}
+    new: list[str] = []
+    for note in notes:
+        if note.kind == "accepted":
+            ids.setdefault(note["external"], note["id"])
+            last[note["room"]] = max(last.get(note["room"], (0, "")), (note["seq"], note["external"]))
+            new += [note["external"]] * note["is_new"]
+        elif note.kind == "refused":
+            assert note["reply"] == "Gone", f"something else is said of what was seen and is no more: {note}"
+            assert ids.get(note["external"]) in truth.removed, f"what is stored counts as gone: {note}"
+    assert [external for external, count in Counter(new).items() if count > 1] == [], "it was new twice"
+    externals = {row.id: row.external_id for row in truth.rows}
+    kept = {external: id for external, id in ids.items() if id in externals}
+    assert {external: externals[id] for external, id in kept.items()} == {external: external for external in kept}
+    assert truth.last_seen == {room: external for room, (_seq, external) in last.items()}, "the last one seen"
+
+
 def numbered(notes: Notes, truth: Truth) -> None:
-    """A number is given once, also over crashes, and time never runs back within a session (M1)."""
+    """A number is given once, also over crashes and deletions, and time never runs back within a session (M1)."""
     states = dict[int, tuple[str, str]]()
+    given = dict[int, str](truth.numbers)
+
+    def is_its(number: int, whose: str) -> None:
+        assert given.setdefault(number, whose) == whose, f"the number {number} was given to {given[number]} and {whose}"
+
     for note in rows_seen(notes):
         state = (note["id"], note["status"])
         assert states.setdefault(note["rev"], state) == state, f"the rev {note['rev']} was given twice"
+        is_its(note["rev"], note["id"])
+    for note in notes:
+        if note.kind == "accepted":
+            is_its(note["seq"], note["id"])
+    for row in truth.rows:
+        is_its(row.seq, row.id)
+        is_its(row.rev, row.id)
     assert len({row.rev for row in truth.rows}) == len({row.seq for row in truth.rows}) == len(truth.rows)
     for session_id in truth.sessions:
         times = [row.timestamp for row in sorted(truth.rows, key=by_seq) if row.session_id == session_id]
@@ -150,6 +184,7 @@ def delivered_in_order(notes: Notes, truth: Truth, *, once: bool) -> None:
     ordered(shown, "shown", key="order", by="room").demand()
     names = defaultdict[tuple[str, int], list[str]](list)
     for note in shown:
+        assert note["attempt"] > len(names[note["message"], note["order"][1]]), f"an attempt was not counted: {note}"
         names[note["message"], note["order"][1]].append(note["nonce"])
     for row in truth.rows:
         assert row.status not in (Status.PENDING, Status.UNDELIVERABLE)
@@ -161,19 +196,23 @@ def delivered_in_order(notes: Notes, truth: Truth, *, once: bool) -> None:
 
 
 def told_whole(notes: Notes, truth: Truth) -> None:
-    """A listener hears changes in `rev` order, and of every row how it is in the end (B1)."""
+    """A listener hears changes in `rev` order, and of every row how it is in the end, or that it is no more (B1)."""
     ordered([note for note in notes if note.kind == "row"], "row", key="rev", by="life", strictly=True).demand()
     lives = [note["life"] for note in notes if note.kind == "begins"]
     heard = {note["id"]: note["rev"] for note in notes if note.kind == "row" and note["life"] == lives[-1]}
     assert {row.id: row.rev for row in truth.rows if heard.get(row.id) != row.rev} == {}, "a change was not heard"
+    gone = {note["id"] for note in notes if note.kind == "row" and note["status"] == "removed"}
+    assert truth.removed - gone == set(), "a removal was not heard"
 
 
 # sessions at rest, pieces of answers
 
 
 def sessions_rest(notes: Notes) -> None:
-    """When everything is done no session has a worker (B3)."""
-    assert [note["workers"] for note in notes if note.kind == "rests"] == [0]
+    """When everything is done no session has a worker, and no task of one is left (B3)."""
+    rests = [note for note in notes if note.kind == "rests"]
+    assert rests
+    assert [note for note in rests if note["workers"] or note["children"]] == []
 
 
 def deltas_fit(notes: Notes, truth: Truth) -> None:
@@ -185,11 +224,16 @@ def deltas_fit(notes: Notes, truth: Truth) -> None:
         if row.role is Role.ASSISTANT and row.root_id is not None:
             stored[row.root_id, row.type.value].append(row.content)
     pieces = [note for note in notes if note.kind == "delta"]
-    attempts: dict[str, int] = {}
+    begun = {note["inference"] for note in notes if note.kind == "thinks"}
+    attempts: dict[str, tuple[int, str]] = {}
     ends = defaultdict[tuple[str, str], int](int)
     for note in pieces:
-        assert note["attempt"] >= attempts.get(note["root"], 0), f"a piece of an attempt that is over: {note}"
-        attempts[note["root"]] = note["attempt"]
+        assert note["inference"] in begun, f"a piece of no inference: {note}"
+        attempt, inference = attempts.get(note["root"], (0, ""))
+        is_next = note["inference"] != inference
+        assert note["attempt"] - attempt >= is_next, f"a piece of an attempt that is over: {note}"
+        assert is_next or note["attempt"] == attempt, f"an inference is two attempts: {note}"
+        attempts[note["root"]] = note["attempt"], note["inference"]
         end = ends[note["inference"], note["what"]]
         assert note["offset"] >= end, f"a piece came twice, or behind a later one: {note}"
         ends[note["inference"], note["what"]] = note["offset"] + len(note["text"])
@@ -239,11 +283,17 @@ def jobs_are_told_once(truth: Truth) -> None:
     assert all(row.seq > behind[row.session_id, row.metadata["job"]] for row in notices), "told before its result"
 
 
+def nothing_crashed(notes: Notes) -> None:
+    """No part of the program crashed, not even one that is begun again then (C9)."""
+    assert [note for note in notes if note.kind == "crashed"] == []
+
+
 # clears and files
 
 
 def cleared_whole(notes: Notes, truth: Truth, sessions_dir: Path) -> None:
-    """Of a session that was cleared nothing is left, and who speaks later is in another one (M7)."""
+    """Of a session that was cleared nothing is left, nothing of it runs when its rows go, and who speaks later is in
+    another one (M7)."""
     cleared: dict[str, set[str]] = defaultdict(set)
     for note in notes:
         if note.kind == "cleared":
@@ -252,19 +302,77 @@ def cleared_whole(notes: Notes, truth: Truth, sessions_dir: Path) -> None:
             assert note["session"] not in cleared[note["room"]], "a new message came into a closed session"
     gone = set().union(*cleared.values())
     assert gone.isdisjoint(truth.sessions)
+    assert truth.strayed == set(), "something is left that belongs to nothing"
+    nothing_runs_on(notes)
     assert [row for row in truth.rows if row.session_id in gone] == []
     left = {path.name for path in sessions_dir.iterdir()} if sessions_dir.exists() else set[str]()
     assert left.isdisjoint(gone), "the folder of a cleared session is there"
     assert ".trash" not in left, "the trash was not swept"
 
 
+def nothing_runs_on(notes: Notes) -> None:
+    """What was begun in a session has ended when its rows are deleted (M7)."""
+    sessions: dict[str, str] = {}
+    running = defaultdict[str, set[str]](set)
+    for note in notes:
+        match note.kind:
+            case "begins" | "dies":
+                running.clear()
+            case "accepted":
+                sessions[note["id"]] = note["session"]
+            case "began":
+                running[note["session"]].add(note["call"])
+            case "ended" | "killed":
+                running[note["session"]].discard(note["call"])
+            case "row" if note["status"] == "removed" and note["id"] in sessions:
+                assert not running[sessions[note["id"]]], f"it is deleted while something of it runs: {note}"
+            case _:
+                pass
+
+
 def files_are_waited_for(notes: Notes, truth: Truth) -> None:
-    """No prompt has a file that is still expected, a file is given up after a minute and no sooner, and each is settled
-    in the end (M8)."""
+    """A prompt waits for each file that is still expected, for a minute and no longer; each is settled once, and named
+    where it can be read (M8). For runs in which time passes only when nobody can run."""
     assert [note for note in notes if note.kind == "thinks" and note["missing"]] == []
-    came = {note["id"]: note.time for note in notes if note.kind == "accepted"}
-    for row in truth.rows:
-        assert row.role is not Role.USER or not awaits_attachments(row.metadata)
-        if any(one.state is AttachmentState.LATE for one in attachments_in(row.metadata)):
-            read = [note.time for note in notes if note.kind == "thinks" and row.id in note["read"]]
-            assert min(read) - came[row.id] >= 60 - CLOCK_S, "a file was given up too soon"
+    rows = {row.id: row for row in truth.rows}
+    files = {row.id: attachments_in(row.metadata) for row in truth.rows if row.role is Role.USER}
+    late = {id for id, found in files.items() if any(one.state is AttachmentState.LATE for one in found)}
+    came = {note["id"]: note for note in notes if note.kind == "accepted"}
+    last: dict[str, float] = {}
+    rooms: dict[str, str] = {}
+    for note in notes:
+        match note.kind:
+            case "thinks":
+                waited_s = note.time - last[note["session"]]
+                missing = late.intersection(note["read"])
+                assert waited_s <= 60 * bool(missing) + CLOCK_S, f"it waited {waited_s} s: {note}"
+                early = [id for id in missing if note.time - came[id].time < 60 - CLOCK_S]
+                assert early == [], f"a file was given up too soon: {note}"
+            case "accepted":
+                rooms[note["room"]] = note["session"]
+            case _:
+                pass
+        if (session := _touched(note, came, rooms)) is not None:
+            last[session] = note.time
+    for id, found in files.items():
+        assert not awaits_attachments(rows[id].metadata)
+        for one in found:
+            assert rows[id].content.count(one.reference) == 1, f"its file is not named: {rows[id]}"
+            assert one.path in (None, FILE), "it was settled twice"
+    named = [row for row in truth.rows if row.role is Role.SYSTEM and attachments_in(row.metadata)]
+    arrived = [one.path for id in late for one in files[id] if one.path is not None]
+    assert sorted(one.path or "" for row in named for one in attachments_in(row.metadata)) == sorted(map(str, arrived))
+    assert [row for row in named if row.wakes] == [], "a file that came late wakes the model"
+
+
+def _touched(note: Note, came: Mapping[str, Note], rooms: Mapping[str, str]) -> str | None:
+    """Return the session whose next prompt may be waited for from now on."""
+    match note.kind:
+        case "accepted" | "thinks" | "thought" | "cancelled" | "ended":
+            return str(note["session"])
+        case "settling":
+            return str(came[note["id"]]["session"])
+        case "mode":
+            return rooms.get(note["room"])
+        case _:
+            return None

@@ -7,14 +7,14 @@ fair order; if that never comes, the run fails (`NeverAtRest`).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
 import trio
 from attrs import define, evolve, field, frozen
 
-from kesoku_actors.actors import ActorStopped, ChildSpec, run_system
+from kesoku_actors.actors import ActorStopped, ChildSpec, DynamicSpec, SupervisorSpec, run_system
 from kesoku_actors.actors.leaves import leaves
 from kesoku_actors.app.house import EdgesFor, House, Plan, build_house
 from kesoku_actors.app.plan import plan_run
@@ -22,6 +22,7 @@ from kesoku_actors.gateway import Gateway
 from kesoku_actors.harness import EVERYTHING, SUBSET, Fault
 from kesoku_actors.log import Logger
 from kesoku_actors.session import Recorded, TurnLimits, first_difference
+from kesoku_actors.session.vocabulary import CommitRefused
 from kesoku_actors.store import DeadCall, StoreBusy
 from tests.properties.daemon.model import SCENARIO, NotedModel, Tools
 from tests.properties.daemon.observers import Observers
@@ -46,8 +47,23 @@ QUIET: Final = (
     " AND NOT EXISTS (SELECT 1 FROM jobs WHERE state = 'running')"
 )
 """Whether nobody waits for anything any more."""
+HUSH_S: Final = 5.0
+"""How long nobody has to want anything until everything is done: who asked a store that was away asks again after a
+pause, 2 s at the most, and what is stored says nothing of that."""
 REST_S: Final = 5_000.0
 REST_STEPS: Final = 30_000
+
+
+def children_of(spec: SupervisorSpec) -> Iterator[str]:
+    """Yield the ids of the children that come and go, below a supervisor."""
+    for child in spec.children:
+        match child:
+            case SupervisorSpec():
+                yield from children_of(child)
+            case DynamicSpec(dynamic=dynamic):
+                yield from (one.id for one in dynamic.children())
+            case _:
+                continue
 
 
 class Injected(Exception):
@@ -60,8 +76,12 @@ class Faults:
 
     worker: float = 0.0
     """A worker crashes at an event."""
+    worker_at: str = ""
+    """A worker crashes at every event of this name, for as long as the program runs."""
     store: float = 0.0
     """The store crashes at one of its points."""
+    crowded: bool = False
+    """The broadcaster's queue has room for two."""
     power: bool = False
     """The power may go at any step, once in a run."""
     model: float = 0.0
@@ -131,6 +151,8 @@ class Life:
         log = Logger(sink=lambda _entry: None, wall=world.clock.time)
         plan = self.composed(self.access, edges)
         self.house, self.limits = build_house(plan), plan.limits
+        if play.faults.crowded:
+            self.house.gateway.announcements.most = 2
         observers = Observers(
             world=world,
             gateway=self.house.gateway,
@@ -157,9 +179,12 @@ class Life:
         end = play.script.ends[self.number] if self.number < len(play.script.ends) else None
         if end is None:
             await play.people_done.wait()
-            await world.rest(self._is_quiet, within_s=REST_S, within_steps=REST_STEPS)
-            world.note("rests", workers=self.house.gateway.statistics().workers)
-            play.is_over = True
+            while not play.is_over:
+                await world.rest(self._is_quiet, within_s=REST_S, within_steps=REST_STEPS)
+                workers, children = self.house.gateway.statistics().workers, tuple(children_of(self.house.spec))
+                world.note("rests", workers=workers, children=children)
+                await trio.sleep(HUSH_S)
+                play.is_over = self._is_quiet()
             return
         await trio.sleep(end.after_s)
         world.note("dies", life=self.number, how=end.how)
@@ -178,24 +203,33 @@ class Life:
         if not self.is_alive():
             return
         self.record.append(recorded)
-        key = recorded.key
+        key, event = recorded.key, recorded.event
         self.play.world.note(
-            "event", session=key.session_id, worker=(key.epoch, key.worker), what=type(recorded.event).__name__
+            "event",
+            session=key.session_id,
+            worker=(key.epoch, key.worker),
+            what=type(event).__name__,
+            why=event.refused.reason if isinstance(event, CommitRefused) else None,
         )
+        if type(event).__name__ == self.play.faults.worker_at:
+            raise Injected(self.play.faults.worker_at)
         self._may_crash("worker crash", self.play.faults.worker)
 
     def _probe(self, point: str) -> None:
         if point.startswith("store."):
-            self._may_crash("store crash", self.play.faults.store)
+            self._may_crash("store crash", self.play.faults.store, point)
 
-    def _may_crash(self, name: str, rate: float) -> None:
+    def _may_crash(self, name: str, rate: float, point: str = "") -> None:
         if rate and self.injected < 2 and self.play.world.fault(name, rate):
             self.injected += 1
+            self.play.world.note("injected", what=name, point=point)
             raise Injected(name)
 
     def _crashed(self, event: str, /, **fields: object) -> None:
         """Nothing of ours may crash that was not made to."""
         error = fields.get("error")
+        if event == "child_crashed" and self.is_alive():
+            self.play.world.note("crashed", path=str(fields.get("path")))
         if event == "child_crashed" and isinstance(error, BaseException) and self.is_alive():
             # Who asks a store that was made to fail may crash with it.
             is_hurt = self.injected > 0 or bool(self.play.faults.disk)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 import trio
 from attrs import define, field
@@ -38,6 +38,9 @@ from tests.properties.daemon.script import (
     Skew,
     Stop,
 )
+
+FILE: Final = "attachments/a.png"
+"""Where a file of a message is saved."""
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -217,10 +220,12 @@ class Adapter:
         return message
 
     async def _settle(self, message: Message, after_s: float) -> None:
-        """A file of a message is saved."""
+        """A file of a message is saved; what is said of it later changes nothing."""
         await trio.sleep(after_s)
-        settle = partial(self.gateway.settle_attachment, message.id, 0, path="attachments/a.png")
-        now = await until_answered(settle, self.log, "settle")
+        self._note("settling", id=message.id)
+        for path in (FILE, "attachments/b.png"):
+            settle = partial(self.gateway.settle_attachment, message.id, 0, path=path)
+            now = await until_answered(settle, self.log, "settle")
         self._note("settled", id=message.id, is_there=now is not None)
 
     async def _send(self, room: Room, message: Message, chunk: Chunk) -> str | None:
@@ -231,7 +236,9 @@ class Adapter:
         if self.platform.fails and self.platform.world.fault("send failed", self.platform.fails):
             raise SendFailed("the platform is away")
         order = (message.seq, chunk.index)
-        self._note("shown", room=room.name, message=message.id, order=order, nonce=chunk.nonce)
+        self._note(
+            "shown", room=room.name, message=message.id, order=order, nonce=chunk.nonce, attempt=chunk.attempts
+        )
         await trio.lowlevel.checkpoint()
         return None
 

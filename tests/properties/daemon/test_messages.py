@@ -12,6 +12,7 @@ from tests.properties.daemon.script import (
     CLEARS,
     FILES,
     FORCES,
+    JOBS,
     MODES,
     MODES_AT_FIRST,
     NOTICES,
@@ -37,7 +38,8 @@ async def test_every_message_of_a_person_ends_once(
 
 @explored()
 async def test_m1_numbers_are_given_once_and_time_never_runs_back(
-    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, SKEWS, MODES, rooms=2)
+    world: DaemonWorld,
+    script: Any = scripts(QUICK, TOOLS, SKEWS, MODES, STOPS, CLEARS, ends=(How.KILLED, How.TERMINATED), rooms=2),
 ) -> None:
     truth = await play(world, script)
     checks.numbered(world.notes, truth)
@@ -49,6 +51,7 @@ async def test_m5_an_event_that_comes_again_starts_nothing(
 ) -> None:
     truth = await play(world, script)
     checks.posted_once(world.notes, truth)
+    checks.seen_before(world.notes, truth)
     checks.ends_once(world.notes, truth)
 
 
@@ -88,6 +91,16 @@ async def test_b1_a_listener_hears_every_change_in_order_and_once(
 
 
 @explored()
+async def test_b1_a_queue_that_is_full_loses_nothing_and_mixes_up_nothing(
+    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, TOOLS, MODES, STOPS, CLEARS, rooms=2)
+) -> None:
+    truth = await play(world, script, Faults(crowded=True))
+    checks.told_whole(world.notes, truth)
+    checks.ends_once(world.notes, truth)
+    checks.delivered_in_order(world.notes, truth, once=True)
+
+
+@explored()
 async def test_b2_pieces_of_an_answer_come_in_order_and_say_what_is_stored(
     world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, TOOLS, MODES, rooms=2)
 ) -> None:
@@ -105,7 +118,7 @@ async def test_b3_a_session_that_has_nothing_to_do_has_no_worker(
 
 @explored()
 async def test_m7_of_a_cleared_session_nothing_is_left(
-    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, ASKED, CLEARS, CLEARS, FORCES, rooms=2)
+    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, ASKED, JOBS, CLEARS, CLEARS, FORCES, rooms=2)
 ) -> None:
     truth = await play(world, script)
     checks.cleared_whole(world.notes, truth, world.disk.folder / "sessions")
@@ -119,7 +132,7 @@ async def test_m7_a_clear_that_was_accepted_is_finished_after_a_crash(
     checks.cleared_whole(world.notes, truth, world.disk.folder / "sessions")
 
 
-@explored()
+@explored(may_tick=False)
 async def test_m8_a_turn_waits_for_the_files_of_its_prompt_a_minute_at_most(
     world: DaemonWorld, script: Any = scripts(FILES, QUICK, MODES, first=FILES)
 ) -> None:

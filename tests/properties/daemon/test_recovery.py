@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from tests.properties.daemon.script import (
     STOPS,
     TOOLS,
     How,
+    Script,
     scripts,
 )
 from tests.properties.daemon.seams import DATABASE, DaemonWorld, SteppedAccess, access_to
@@ -36,11 +38,12 @@ from tests.properties.daemon.seams import DATABASE, DaemonWorld, SteppedAccess, 
 
 @explored()
 async def test_c1_what_was_accepted_survives_the_loss_of_power_at_any_step(
-    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, REPEATS, rooms=2)
+    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, REPEATS, STOPS, CLEARS, rooms=2)
 ) -> None:
     truth = await play(world, script, Faults(power=True))
     checks.ends_once(world.notes, truth)
     checks.posted_once(world.notes, truth)
+    checks.seen_before(world.notes, truth)
     checks.numbered(world.notes, truth)
 
 
@@ -53,6 +56,17 @@ async def test_c2_turns_go_on_after_crashes_under_one_worker_at_a_time(
     checks.ends_once(world.notes, truth)
     work.one_at_a_time(world.notes, parallel=4)
     checks.history_stands(world.notes, truth)
+
+
+@explored(share=0.5)
+async def test_c2_a_turn_that_breaks_off_each_time_is_given_up_after_three_attempts(
+    world: DaemonWorld,
+    words: Any = st.lists(QUICK, min_size=1, max_size=2),
+    event: Any = st.sampled_from(("CommitStands", "PromptBuilt", "ModelFinished")),
+) -> None:
+    truth = await play(world, Script(rooms=tuple((one,) for one in words)), Faults(worker_at=event))
+    work.given_up_after(world.notes, truth, event=event, attempts=3)
+    checks.ends_once(world.notes, truth)
 
 
 @explored()
@@ -91,6 +105,7 @@ async def test_c7_a_program_that_is_to_end_starts_nothing_more_and_ends_in_time(
     truth = await play(world, script)
     work.stops_in_order(world.notes)
     work.ended_for_a_reason(world.notes)
+    work.text_is_dropped(truth)
     checks.ends_once(world.notes, truth)
 
 
@@ -100,6 +115,7 @@ async def test_c10_a_commit_whose_answer_was_lost_happens_once(
 ) -> None:
     truth = await play(world, script, Faults(store=0.04))
     checks.ends_once(world.notes, truth)
+    work.answered_what_stood(world.notes)
     work.tools_live(world.notes)
     work.tools_run_once(world.notes, truth, is_whole=True)
     checks.told_whole(world.notes, truth)
@@ -121,6 +137,7 @@ async def test_c9_a_disk_that_fails_for_a_while_ends_nothing(
     world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, TOOLS, MODES, STOPS, CLEARS)
 ) -> None:
     truth = await play(world, script, Faults(disk=(Fault.FULL, Fault.BUSY, Fault.ERROR)))
+    checks.nothing_crashed(world.notes)
     checks.ends_once(world.notes, truth)
     work.tools_live(world.notes)
     work.tools_run_once(world.notes, truth, is_whole=True)
@@ -139,13 +156,15 @@ async def test_c6_a_second_program_is_told_who_owns_the_store_and_opens_nothing(
 
     async def intrude(life: Life) -> None:
         await trio.sleep(after_s)
-        access = SteppedAccess(connect=connect)
-        second = build_house(life.composed(access, lambda _gateway: ()))
-        with pytest.raises(SystemFailed) as failed:
-            async with run_system(second.spec):
-                raise AssertionError("two programs own one store")
-        assert all(isinstance(leaf, StoreInUse) for leaf in failed.value.leaves)
-        assert opened == []
+        for _attempt in range(2):
+            access = SteppedAccess(connect=connect)
+            second = build_house(life.composed(access, lambda _gateway: ()))
+            with pytest.raises(SystemFailed) as failed:
+                async with run_system(second.spec):
+                    raise AssertionError("two programs own one store")
+            assert all(isinstance(leaf, StoreInUse) for leaf in failed.value.leaves)
+            assert all(f"process {os.getpid()} " in str(leaf) for leaf in failed.value.leaves)
+            assert opened == []
 
     truth = await play(world, script, beside=intrude)
     checks.ends_once(world.notes, truth)

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import apsw
-from attrs import frozen
+from attrs import field, frozen
 
 from kesoku_actors.actors import SupervisorSpec
 from kesoku_actors.protocol import Message, SessionInfo
 from kesoku_actors.store import queries
 from kesoku_actors.store.queries import SessionHistory
 from kesoku_actors.store.sql import select
+
+_BY_SESSION: Final = ("messages", "ended_turns", "steps", "calls", "jobs", "grants", "stops", "commits", "summaries")
+_GONE: Final = "session_no NOT IN (SELECT no FROM sessions WHERE state != 'tombstone')"
+_STRAYED: Final = {
+    **dict.fromkeys(_BY_SESSION, _GONE),
+    "covers": "stop_seq NOT IN (SELECT seq FROM stops)",
+    "chunks": "message_id NOT IN (SELECT id FROM messages)",
+}
+"""By table: what of it belongs to nothing that is there."""
 
 
 @frozen(kw_only=True)
@@ -37,6 +47,12 @@ class Truth:
     histories: dict[str, SessionHistory]
     trees: tuple[SupervisorSpec, ...]
     """What ran, life by life."""
+    numbers: tuple[tuple[int, str], ...] = ()
+    """Numbers that stand in no row, each with what it was given to: the end of a row, or a stop."""
+    last_seen: dict[str, str | None] = field(factory=dict)
+    """By channel: the external id of the last message that was stored (M8)."""
+    strayed: frozenset[str] = frozenset()
+    """Tables with something in them that belongs to nothing that is there."""
 
 
 def read_truth(connection: apsw.Connection, trees: tuple[SupervisorSpec, ...]) -> Truth:
@@ -52,6 +68,16 @@ def read_truth(connection: apsw.Connection, trees: tuple[SupervisorSpec, ...]) -
         sessions=sessions,
         histories={session_id: queries.history(connection, session_id) for session_id in sessions},
         trees=trees,
+        numbers=(
+            *((rev, message_id) for message_id, _session, rev in everything.removed),
+            *((seq, f"stop {seq}") for (seq,) in select(connection, "SELECT seq FROM stops")),
+        ),
+        last_seen=dict(select(connection, "SELECT channel_id, last_seen FROM channels WHERE last_seen IS NOT NULL")),
+        strayed=frozenset(
+            table
+            for table, where in _STRAYED.items()
+            if select(connection, f"SELECT 1 FROM {table} WHERE {where} LIMIT 1")
+        ),
     )
 
 

@@ -13,7 +13,7 @@ from attrs import evolve
 from kesoku_actors.app.graces import STOP_S, divide
 from kesoku_actors.harness.checks import Span, never_killed, ordered, prompt
 from kesoku_actors.harness.notes import Note
-from kesoku_actors.protocol import Outcome, Reason, Role, Status, Type
+from kesoku_actors.protocol import ENDED, Message, Outcome, Reason, Role, Status, Type, attachments_in
 from kesoku_actors.tools.options import DEADLINE_S
 from tests.properties.daemon.checks import CLOCK_S, Notes, by_seq, people, reason, rows_seen
 from tests.properties.daemon.truth import Truth
@@ -155,6 +155,7 @@ def tools_run_once(notes: Notes, truth: Truth, *, is_whole: bool = False) -> Non
     """A call runs once at most, and has one result that says how it went (C3, O4); `is_whole`: nothing crashed."""
     begun = Counter(note["call"] for note in notes if note.kind == "began")
     ended = {note["call"] for note in notes if note.kind == "ended"}
+    killed = {note["call"] for note in notes if note.kind == "killed"}
     assert [call for call, count in begun.items() if count > 1] == [], "a call ran twice"
     results = Counter(row.parent_id for row in truth.rows if row.type is Type.TOOL_RESULT)
     calls = {row.id: row for row in truth.rows if row.type is Type.TOOL_CALL}
@@ -167,6 +168,7 @@ def tools_run_once(notes: Notes, truth: Truth, *, is_whole: bool = False) -> Non
             assert call in ended, "a result of a call that did not end"
         if outcome == Outcome.INTERRUPTED and call in begun:
             assert call not in ended, "what had ended counts as interrupted"
+            assert call in killed, "what nobody ended counts as interrupted"
         if is_whole:
             assert outcome != Outcome.UNKNOWN, "nothing crashed, and an outcome is not known"
 
@@ -184,20 +186,72 @@ def results_stand_together(truth: Truth) -> None:
 def stops_end_what_they_cover(notes: Notes, truth: Truth) -> None:
     """A stop covers and ends all that is open then, and what only waited starts no turn; it ends nothing else (I7)."""
     rows = {row.id: row for row in truth.rows}
-    states = list(rows_seen(notes))
+    spoken = defaultdict[str, list[Message]](list)
+    for row in people(truth):
+        spoken[row.session_id].append(row)
+    states = defaultdict[str, list[Note]](list)
+    for note in rows_seen(notes):
+        states[note["id"]].append(note)
     for stop in truth.stops:
         assert None not in stop.covers.values(), "a stop is done and something it covers is not"
         sessions = {rows[message_id].session_id for message_id in stop.covers if message_id in rows}
-        open_then = {row.id for row in people(truth) if row.session_id in sessions and row.seq < stop.seq < row.rev}
+        open_then = {
+            row.id
+            for session_id in sessions
+            for row in spoken[session_id]
+            if row.seq < stop.seq and _ended_after(row, states[row.id], stop.seq)
+        }
         assert open_then <= set(stop.covers), "a stop does not cover what is open"
         for message_id in stop.covers:
-            before = [note for note in states if note["id"] == message_id and note["rev"] < stop.seq]
+            before = [note for note in states[message_id] if note["rev"] < stop.seq]
             waited = bool(before) and before[-1]["status"] == "pending_agent" and before[-1]["root"] is None
             if waited and message_id in rows and rows[message_id].role is Role.USER:
                 assert rows[message_id].status is Status.INTERRUPTED, "a covered message was answered"
     covered = {message_id for stop in truth.stops for message_id in stop.covers}
     stopped = {row.id for row in people(truth) if reason(row) in (Reason.STOPPED, Reason.FORCED, Reason.CLEARED)}
     assert stopped <= covered, "a stop ended what it does not cover"
+
+
+def _ended_after(row: Message, states: list[Note], number: int) -> bool:
+    """Whether a message was open behind this number. Its end is the last change of it, unless it came with files: one
+    may arrive later, and then only a state that was seen says that it had not ended."""
+    if not attachments_in(row.metadata):
+        return row.rev > number
+    return any(state["rev"] > number and state["status"] not in ENDED for state in states)
+
+
+def text_is_dropped(truth: Truth) -> None:
+    """A program that ends keeps no part of an answer (C7): parts are of turns that were interrupted or stopped."""
+    ends = {row.id: row.status for row in truth.rows}
+    parts = [row for row in truth.rows if row.metadata.get("partial")]
+    assert [row for row in parts if ends[row.root_id or ""] is not Status.INTERRUPTED] == []
+
+
+def given_up_after(notes: Notes, truth: Truth, *, event: str, attempts: int) -> None:
+    """A turn that breaks off at this event each time is tried so often, and ends with a word to its channel (C2)."""
+    tried = Counter(note["session"] for note in notes if note.kind == "event" and note["what"] == event)
+    roots = Counter(row.session_id for row in people(truth) if row.id == row.root_id)
+    assert tried == Counter({session: attempts * count for session, count in roots.items()})
+    assert [row for row in people(truth) if (row.status, reason(row)) != (Status.ERROR, Reason.ATTEMPTS)] == []
+    told = [row.root_id for row in truth.rows if row.role is Role.SYSTEM and reason(row) == Reason.ATTEMPTS]
+    assert sorted(map(str, told)) == sorted(row.id for row in people(truth) if row.id == row.root_id)
+
+
+def answered_what_stood(notes: Notes) -> None:
+    """A commit that was stored when its answer was lost is answered as one that stands (C10)."""
+    cleared: set[str] = set()
+    lost = False
+    for note in notes:
+        match note.kind:
+            case "injected":
+                lost = note["point"].startswith("store.after_commit/Commit")
+            case "clearing":
+                cleared.add(note["session"])
+            case "event" if lost and note["what"] in ("CommitStands", "CommitRefused"):
+                assert note["what"] == "CommitStands" or note["session"] in cleared, f"what stands was refused: {note}"
+                lost = False
+            case _:
+                pass
 
 
 def stopped_is_over(notes: Notes) -> None:
