@@ -86,11 +86,26 @@ def one_of_each_rule(mutants: Sequence[Mutant], seed: int) -> tuple[Mutant, ...]
     return tuple(rng.choice(some) for some in of_rule.values())
 
 
-def properties() -> list[str]:
-    """Return the names of the properties that are explored, without importing them."""
+@frozen(kw_only=True)
+class Property:
+    """A property that is explored."""
+
+    test: str
+    """Module and name."""
+    is_drawn: bool
+    """Whether Hypothesis draws its inputs; else it is of one script."""
+
+
+def explored_properties() -> list[Property]:
+    """Return the properties that are explored, without importing them."""
     return [
-        f"{path.stem}.{node.name}"
+        Property(test=f"{path.stem}.{node.name}", is_drawn=bool(node.args.defaults or node.args.kw_defaults))
         for path in sorted(DAEMON.glob("test_*.py"))
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.AsyncFunctionDef) and node.name.startswith("test_") and node.decorator_list
     ]
+
+
+def properties() -> list[str]:
+    """Return their names."""
+    return [each.test for each in explored_properties()]

@@ -6,6 +6,7 @@ A counterexample is not made small: it is enough that there is one, and where it
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from traceback import walk_tb
@@ -20,7 +21,9 @@ from kesoku_actors.harness.errors import Deadlock, Livelock
 from kesoku_actors.harness.exploration import Exploration
 from kesoku_actors.harness.failures import leaves
 from kesoku_actors.harness.origin import MARK
+from kesoku_actors.harness.schedule import Schedule
 from kesoku_actors.harness.search import search
+from kesoku_actors.harness.token import Token, is_literal
 
 PLACE: Final = "tests.properties.daemon"
 _RESTS: Final = "comes_to_rest"
@@ -58,6 +61,8 @@ class Finding:
     crashes: int = 0
     seconds: float = 0.0
     """Of CPU time."""
+    token: str = ""
+    """That plays the run in which it was noticed; empty when no token can say it."""
 
 
 @define(eq=False)
@@ -68,6 +73,7 @@ class _Trial:
     crashes: int = 0
     said: str = ""
     by: str = ""
+    token: str = ""
 
     def once(self, inputs: dict[str, Any]) -> None:
         """Search with one input, unless the property has failed."""
@@ -87,6 +93,7 @@ class _Trial:
             self.said = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
             self.by = noticed_by(error)
             if self.by:
+                self.token = token_for(self.exploration, inputs, so_far.found.schedule)
                 return
         self.crashes += 1
 
@@ -121,7 +128,15 @@ def try_out(name: str, *, runs: int, first_seed: int) -> Finding:
         said=trial.said,
         crashes=trial.crashes,
         seconds=trial.seconds,
+        token=trial.token,
     )
+
+
+def token_for(exploration: Exploration, inputs: Mapping[str, Any], schedule: Schedule) -> str:
+    """Return the token that plays a run again; empty when its inputs cannot be written into one."""
+    if not is_literal(inputs):
+        return ""
+    return str(Token(fingerprint=exploration.fingerprint, play=schedule, inputs=inputs))
 
 
 def noticed_by(error: BaseException) -> str:

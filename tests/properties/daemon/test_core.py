@@ -13,6 +13,8 @@ from tests.properties.daemon.lives import play
 from tests.properties.daemon.script import Clear, End, How, Say, Script, Stop
 from tests.properties.daemon.seams import DaemonWorld
 
+HEARD: Final = Script(rooms=((Say(model.TALK), Say(model.HELLO, 1.0)),))
+"""A message while the model thinks."""
 INTERRUPTED: Final = Script(rooms=((Say(model.WORK), Say(model.HELLO, 1.0)),))
 """A message while a tool runs."""
 STOPPED: Final = Script(rooms=((Say(model.TALK), Stop(1.0), Say(model.HELLO)),))
@@ -53,6 +55,12 @@ async def is_cleared(world: DaemonWorld, script: Script) -> None:
     checks.ends_once(world.notes, truth)
     checks.cleared_whole(world.notes, truth, world.disk.folder / "sessions")
     work.tools_live(world.notes)
+
+
+@certified()
+async def test_a_message_while_the_model_thinks(world: DaemonWorld) -> None:
+    await holds(world, HEARD, is_whole=True)
+    work.thinks_no_longer(world.notes, within_steps=3)
 
 
 @certified()

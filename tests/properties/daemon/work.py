@@ -43,9 +43,10 @@ def one_at_a_time(notes: Notes, *, parallel: int) -> None:
                 pass
 
 
-def thinks_no_longer(notes: Notes) -> None:
+def thinks_no_longer(notes: Notes, *, within_steps: int | None = None) -> None:
     """An inference that has not read a person's message ends before time passes; so does one that was stopped (I2, I7,
-    I9). For runs in which time passes only when nobody can run, in the mode `interrupt`."""
+    I9). For runs in which time passes only when nobody can run, in the mode `interrupt`; for others, it ends within so
+    many steps of its own."""
     told: list[Note] = []
     thinking: dict[str, Note] = {}
     for note in notes:
@@ -62,7 +63,8 @@ def thinks_no_longer(notes: Notes) -> None:
                     told.append(evolve(note, kind="due", fields={"inference": one["inference"]}))
             case _:
                 pass
-    prompt(told, "due", "closed", by="inference", within_s=0.0).demand()
+    within_s = 0.0 if within_steps is None else None
+    prompt(told, "due", "closed", by="inference", within_s=within_s, within_steps=within_steps).demand()
 
 
 def starts_no_more(notes: Notes, truth: Truth) -> None:
