@@ -12,7 +12,6 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from functools import cache
 from pathlib import Path
 from time import monotonic
 from types import FrameType
@@ -35,7 +34,6 @@ class NoLedger(Exception):
     """A file holds something else."""
 
 
-@cache
 def state_of_sources() -> str:
     """Return a digest of the program, its harness and the properties, and of the trio they run on."""
     digest = hashlib.sha256(trio.__version__.encode())
@@ -55,6 +53,7 @@ class Ledger(Generic[P]):
     found: dict[P, Finding] = field(factory=dict)
     others: int = 0
     """Lines of other sources."""
+    sources: str = field(factory=state_of_sources)
 
     def __attrs_post_init__(self) -> None:
         if self.path is None or not self.path.exists():
@@ -77,7 +76,7 @@ class Ledger(Generic[P]):
         """Keep what came of a piece."""
         self.found[piece] = finding
         if self.path is not None:
-            line = {"sources": state_of_sources(), "piece": asdict(piece), "finding": asdict(finding)}
+            line = {"sources": self.sources, "piece": asdict(piece), "finding": asdict(finding)}
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
 
@@ -86,7 +85,7 @@ class Ledger(Generic[P]):
         return [{**asdict(piece), **asdict(finding)} for piece, finding in self.found.items()]
 
     def _take(self, line: dict[str, Any]) -> None:
-        if line["sources"] != state_of_sources():
+        if line["sources"] != self.sources:
             self.others += 1
             return
         told = line["finding"]
