@@ -119,6 +119,8 @@ class Process:
     stderr: MemoryReceiveStream | None = None
     stdio: trio.StapledStream[MemorySendStream, MemoryReceiveStream] | None = None
     returncode: int | None = None
+    told: Callable[[Process], object] = lambda _process: None
+    """Told when it has ended."""
     _ignored: set[int] = field(factory=lambda: set(_IGNORED_BY_DEFAULT))
     _scope: trio.CancelScope = field(factory=trio.CancelScope)
     _ended: trio.Event = field(factory=trio.Event)
@@ -160,6 +162,7 @@ class Process:
             self.returncode = int(code)
             self._scope.cancel()
             self._ended.set()
+            self.told(self)
 
     async def _live(self, script: Sequence[Action], pipes: Mapping[str, Any], fork: Forking) -> None:
         with self._scope:
@@ -212,6 +215,8 @@ class Processes:
     scripts: Scripts
     now: Callable[[], float]
     started: list[Process] = field(factory=list)
+    heard: Callable[[Process], object] = lambda _process: None
+    """Told of each child when it has begun, and when it has ended."""
     _names: Counter[str] = field(factory=Counter)
 
     async def open(
@@ -267,8 +272,11 @@ class Processes:
         pid = _FIRST_PID + len(self.started)
         # Who leads nothing is in our own group, or in its parent's.
         group = pid if leads else parent.group if parent is not None else _FIRST_PID - 1
-        process = Process(args=args, pid=pid, group=group, parent=parent, environment=env, began=self.now())
+        process = Process(
+            args=args, pid=pid, group=group, parent=parent, environment=env, began=self.now(), told=self.heard
+        )
         self.started.append(process)
+        self.heard(process)
         return process
 
     def _fork(self, parent: Process, action: Fork, pipes: Mapping[str, Any]) -> None:

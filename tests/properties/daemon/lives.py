@@ -23,8 +23,10 @@ from kesoku_actors.harness import EVERYTHING, SUBSET, Fault
 from kesoku_actors.log import Logger
 from kesoku_actors.session import Recorded, TurnLimits, first_difference
 from kesoku_actors.session.vocabulary import CommitRefused
-from kesoku_actors.store import DeadCall, StoreBusy
-from tests.properties.daemon.model import SCENARIO, NotedModel, Tools
+from kesoku_actors.store import StoreBusy
+from tests.properties.daemon.commands import SCENARIO
+from tests.properties.daemon.computer import SimulatedKernel
+from tests.properties.daemon.model import NotedModel, Tools
 from tests.properties.daemon.observers import Observers
 from tests.properties.daemon.platform import Adapter, Platform, Room
 from tests.properties.daemon.script import How, Script
@@ -122,7 +124,7 @@ class Life:
         outside = outside_of(world, self.number)
         model = NotedModel(SCENARIO, world=world, is_alive=self.is_alive, fails=play.faults.model)
         plan = plan_run(
-            settings_for(world, whole=play.whole, **play.script.settings),
+            settings_for(world, whole=play.whole, commands=play.commands, **play.script.settings),
             model,
             world=outside,
             log=Logger(sink=lambda _entry: None, wall=outside.clock.wall),
@@ -130,13 +132,14 @@ class Life:
             edges=edges,
             probe=self._probe,
             access=access,
+            kernel=SimulatedKernel(world.computer, self.is_alive),
         )
         tools = Tools(world, self.is_alive)
         plan.registry.add(tools.work, owner="test")
         plan.registry.add(tools.risky, owner="test", risky=True)
         plan.registry.add(tools.count, owner="test")
         plan.registry.add(tools.long, owner="test", deadline_s=2.0, becomes_job=True)
-        return evolve(plan, record=self._heard, end_survivors=_no_survivors, search=plan.search if play.whole else None)
+        return evolve(plan, record=self._heard, search=plan.search if play.whole else None)
 
     async def _run(self, later: trio.Nursery) -> None:
         play, world = self.play, self.play.world
@@ -246,6 +249,7 @@ class Play:
     script: Script
     faults: Faults = field(factory=Faults)
     whole: bool = False
+    commands: bool = False
     beside: Callable[[Life], Awaitable[object]] | None = None
     """Runs beside each life, until its end."""
     platform: Platform = field(init=False)
@@ -294,23 +298,19 @@ class Play:
         return truth
 
 
-async def _no_survivors(_calls: Sequence[DeadCall]) -> None:
-    """There are no processes of an earlier life: what the world kills is dead."""
-    await trio.lowlevel.checkpoint()
-
-
 async def play(
     world: DaemonWorld,
     script: Script,
     faults: Faults | None = None,
     *,
     whole: bool = False,
+    commands: bool = False,
     beside: Callable[[Life], Awaitable[object]] | None = None,
 ) -> Truth:
     """Play a script and return what is true in the end.
 
-    `whole` is with what takes long and decides nothing; `beside` runs beside each life.
+    `whole` is with what takes long and decides nothing; `commands` is with the shell; `beside` runs beside each life.
     """
-    one = Play(world=world, script=script, faults=faults or Faults(), whole=whole, beside=beside)
+    one = Play(world=world, script=script, faults=faults or Faults(), whole=whole, commands=commands, beside=beside)
     await one.go()
     return one.truth()

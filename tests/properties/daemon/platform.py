@@ -163,6 +163,7 @@ class Adapter:
                 forced = await until_answered(partial(gateway.force, session_id), self.log, "force")
                 note("forced", session=session_id, reply=type(forced).__name__)
             case Clear() if session_id is not None:
+                note("clearing", session=session_id)
                 await until_answered(partial(gateway.clear, session_id), self.log, "clear")
                 note("cleared", room=room.name, session=session_id)
             case Stop() | Force() | Clear() | Skew():

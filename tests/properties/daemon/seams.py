@@ -1,7 +1,7 @@
 """What stands in for the outside of the program while the tree that `app` declares runs in a simulated world.
 
 Replaced are the seams and nothing else: the clock, ids and randomness; the store's executor and connections; what the
-model is; the transport of an adapter; threads and processes, which the harness simulates.
+model is; the transport of an adapter; the kernel under commands (`computer`); threads, which the harness simulates.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from attrs import define, evolve, field
 from kesoku_actors.app.settings import Settings, load_settings
 from kesoku_actors.clock import Clock, IdSource
 from kesoku_actors.clock import World as Outside
-from kesoku_actors.harness import SUBSET, Fault, Survival
+from kesoku_actors.harness import EVERYTHING, SUBSET, Fault, Survival
 from kesoku_actors.harness.world import World
 from kesoku_actors.store import Durability, StoreBusy
 from kesoku_actors.store.opening import open_store
 from kesoku_actors.store.reading import reading
+from tests.properties.daemon.commands import script_of
+from tests.properties.daemon.computer import Computer
 
 T = TypeVar("T")
 
@@ -33,13 +35,23 @@ DATABASE: Final = "kesoku.db"
 
 
 class DaemonWorld(World):
-    """A world in which a crash is not waited for: what stops in order, behind a shield, is cut off as well."""
+    """A world in which a crash is not waited for: what stops in order, behind a shield, is cut off as well.
+
+    Commands of a program that was killed live on; when the power goes they do not.
+    """
 
     on_crash: Callable[[], None] = staticmethod(lambda: None)
 
-    def crash(self, survival: Survival = SUBSET) -> None:
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__(seed)
+        self.procs["sh"] = script_of
+        self.computer = Computer(world=self)
+
+    def crash(self, survival: Survival = SUBSET, *, orphans: bool = False) -> None:
         """End everything that lives, here and now."""
-        super().crash(survival)
+        is_killed = orphans or survival is EVERYTHING
+        super().crash(survival, orphans=is_killed)
+        self.computer.crash(is_cut=not is_killed)
         self.on_crash()
 
     @contextmanager
@@ -63,6 +75,10 @@ class SteppedAccess:
     connect: Callable[[Path, int], apsw.Connection]
     life: str = ""
     connection: apsw.Connection | None = field(default=None, init=False)
+    is_writing: bool = field(default=False, init=False)
+    """Whether the connection is in a transaction, which readers must not see."""
+    written: trio.Event = field(factory=trio.Event, init=False)
+    """Set, and replaced, when it no longer is."""
 
     async def run(self, call: Callable[[], T]) -> T:
         """Run a call of the writer. Once it has begun it is waited for."""
@@ -72,9 +88,27 @@ class SteppedAccess:
         await trio.lowlevel.cancel_shielded_checkpoint()
         return result
 
+    async def write(self, begin: Callable[[], Callable[[], T] | None], run: Callable[[], T]) -> T:
+        """Begin a transaction here; another step, between which all but readers may run, waits for the disk."""
+        await trio.lowlevel.checkpoint_if_cancelled()
+        await trio.lowlevel.cancel_shielded_checkpoint()
+        self.is_writing = True
+        try:
+            rest = begin() or run
+            await trio.lowlevel.cancel_shielded_checkpoint()
+            result = rest()
+        finally:
+            self.is_writing = False
+            self.written.set()
+            self.written = trio.Event()
+        await trio.lowlevel.cancel_shielded_checkpoint()
+        return result
+
     async def read(self, query: Callable[[apsw.Connection], T]) -> T:
         """Run a query. Raises `StoreBusy` while the store is not open."""
         await trio.lowlevel.checkpoint()
+        while self.is_writing:
+            await self.written.wait()
         if self.connection is None:
             raise StoreBusy("the store is not open at the moment; try again")
         with reading():
@@ -107,20 +141,21 @@ def access_to(world: World) -> SteppedAccess:
     return SteppedAccess(connect=lambda path, _flags: world.disk.connect(path.name))
 
 
-def settings_for(world: World, *, whole: bool, **agent: Any) -> Settings:
+def settings_for(world: World, *, whole: bool, commands: bool = False, **agent: Any) -> Settings:
     """Return the defaults, with everything on the world's disk, and asking people about what is risky.
 
     `agent` are changes of that section. Unless the `whole` program is to run, what takes long and decides nothing is
-    left out: logs of turns, skills, the shell and tools for files.
+    left out: logs of turns, skills, the shell and tools for files. With `commands` there is the shell, and nobody is
+    asked about anything.
     """
     settings = _defaults()
-    settings = evolve(settings, tools=evolve(settings.tools, approve="risky"))
+    settings = evolve(settings, tools=evolve(settings.tools, approve="never" if commands else "risky"))
     if not whole:
         settings = evolve(
             settings,
             agent=evolve(settings.agent, turn_log=False),
             skills=evolve(settings.skills, shipped=False),
-            shell=evolve(settings.shell, enabled=False),
+            shell=evolve(settings.shell, enabled=commands),
             tools=evolve(settings.tools, files=False),
         )
     folder = world.disk.folder

@@ -18,7 +18,7 @@ from kesoku_actors.actors import ChildSpec, DynamicSpec, SupervisorSpec
 from kesoku_actors.harness import Strict
 from kesoku_actors.harness.control import execute
 from kesoku_actors.harness.strategy import RunInfo
-from tests.properties.daemon import model
+from tests.properties.daemon import commands, model
 from tests.properties.daemon.exploring import FILES, LIMITS
 from tests.properties.daemon.lives import play
 from tests.properties.daemon.script import Clear, End, Force, How, Say, Script, Stop
@@ -30,6 +30,7 @@ SCRIPT: Final = Script(
     rooms=(
         (Say(model.BOTH), Say(model.TALK, 1.0), Stop(1.0), Say(model.RISKY, 2.5), Say(model.THREAD, 6.0)),
         (Say(model.CHAIN), Stop(0.5), Force(), Say(model.HELLO, 6.0), Clear(2.5)),
+        (Say(commands.CLAN), Say(commands.SERVE, 6.0), Stop(2.5), Force(), Say(commands.BEHIND)),
     ),
     ends=(End(How.KILLED, 2.2), End(How.TERMINATED, 3.0)),
 )
@@ -49,8 +50,7 @@ REPLACED: Final = {
     "llm.claude": "the model",
     "llm.openai": "the model",
     "llm.local": "the model",
-    "tools.shell.process:": "processes of an earlier life: there are none",
-    "tools.shell.survivors:": "processes of an earlier life: there are none",
+    "tools.shell.kernel:Machine": "the kernel under commands: the computer of the world",
 }
 """Functions, `module:name` from its beginning, that do not run, and what stands for them."""
 
@@ -59,7 +59,8 @@ NEEDED: Final = {
     "gateway": ("broadcast", "gateway", "latches", "subscriptions"),
     "session": ("dispatcher", "worker", "hands", "inlet", "turn", "turn_boundary", "janitor", "titles"),
     "store": ("actor", "engine", "opening", "ownership", "posting", "commits", "stops", "workers", "calls", "reader"),
-    "tools": ("runner", "board", "execution", "asking", "threads"),
+    "tools": ("runner", "board", "execution", "asking", "threads", "jobs", "spool"),
+    "tools.shell": ("tool", "policy", "process", "process_table", "ending", "leftovers", "survivors"),
     "adapters": ("courier", "delivery"),
     "llm": ("gate", "scripted"),
     "turnlog": ("actor", "shelf"),
