@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from enum import Enum
 from pathlib import Path
 from time import monotonic
 from types import FrameType
@@ -28,6 +29,14 @@ P = TypeVar("P", bound=Piece)
 
 _KINDS: Final = frozenset({".py", ".sql", ".toml"})
 """Of the files that decide what a run does."""
+
+
+class Work(Enum):
+    """How it ended."""
+
+    DONE = "done"
+    LEFT = "the time was over"
+    STOPPED = "stopped"
 
 
 class NoLedger(Exception):
@@ -92,8 +101,8 @@ class Ledger(Generic[P]):
         self.found[self.kind(**line["piece"])] = evolve(Finding(ended=Ended(told.pop("ended"))), **told)
 
 
-def work_through(ledger: Ledger[P], pieces: Sequence[P], *, jobs: int, minutes: float) -> bool:
-    """Carry out what is left of these pieces, and tell of each on standard error; return whether it was all done.
+def work_through(ledger: Ledger[P], pieces: Sequence[P], *, jobs: int, minutes: float) -> Work:
+    """Carry out what is left of these pieces, and tell of each on standard error; return how it ended.
 
     Nothing is begun when the minutes are over, and Ctrl-C or SIGTERM end it: what runs then is not kept.
     """
@@ -107,17 +116,21 @@ def work_through(ledger: Ledger[P], pieces: Sequence[P], *, jobs: int, minutes: 
                 return
             yield piece
 
-    before = signal.signal(signal.SIGTERM, _stop)
+    ended, before = Work.DONE, signal.signal(signal.SIGTERM, _stop)
     try:
         with closing(carry_out(within(), jobs)) as done:
             for number, (piece, finding) in enumerate(done, 1):
                 ledger.add(piece, finding)
                 print(f"[{number}/{len(left)}] {piece} {finding.ended}", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
+        ended = Work.STOPPED
     finally:
         signal.signal(signal.SIGTERM, before)
-    return not ledger.left_of(pieces)
+    many = len(ledger.left_of(pieces))
+    if many and ended is Work.DONE:
+        ended = Work.LEFT
+    print(f"{ended.value}: {many} pieces are left" if many else "all was done", file=sys.stderr)
+    return ended
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:
