@@ -97,7 +97,7 @@ ANSWERING = {
     *(OURS + name for name in ("trace", "app.trace", "app.demo", "app.talk", "app.tool_listing", "store.alone")),
     *(OURS + name for name in ("store.archive", "store.archiving", "tools.shell.readings", "app.history.export_lines")),
     *("rich", "prompt_toolkit", "tree_sitter", "tree_sitter_bash", "h11", "httpx2", "xllamacpp", "asyncio"),
-    *("email", "statistics", "importlib.resources"),
+    *("email", "statistics", "importlib.resources", "re2"),
 }
 """What an answer without a command does not need."""
 LOOKING_BACK = {

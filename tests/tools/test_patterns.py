@@ -100,3 +100,13 @@ def test_every_refused_pattern_is_named_at_once():
         compile_patterns(["fine", "(", "a++"])
     assert "'('" in str(refused.value)
     assert "'a++'" in str(refused.value)
+
+
+@settings(max_examples=200, deadline=None)
+@given(expressions.filter(re_takes), st.integers(0, 1100), st.integers(0, 30))
+def test_what_cannot_be_matched_is_refused_when_it_is_loaded(expression, times, more):
+    try:
+        pattern = load(f"x(?:{expression}){{{times}}}(?:){{{more},{more + times}}}")
+    except PatternRefused:
+        return
+    assert pattern.matches("y") is False

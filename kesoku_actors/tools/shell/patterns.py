@@ -17,12 +17,18 @@ from re import _constants as code  # type: ignore[attr-defined]  # not public, a
 from re import _parser as reader  # type: ignore[attr-defined]  # the same
 from typing import Any, Final, Protocol
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from kesoku_actors.errors import ConfigError
 
 _LARGEST: Final = 2**20
 """Bytes that RE2 may take for one pattern."""
+_SURELY_TAKEN: Final = 20_000
+"""Instructions, as `_Writer` counts them: less than half of what RE2 may take."""
+_LARGE_CLASS: Final = 2_500
+"""Instructions, at most, of a class of letters that are not only those of ASCII."""
+_LARGE_ITEM: Final = 50
+"""Of anything else."""
 _SPACE: Final = r"\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}"
 _WORD: Final = r"\p{L}\p{N}_"
 _CATEGORIES: Final = {
@@ -58,6 +64,19 @@ class PatternRefused(ConfigError):
 
 class _Matcher(Protocol):
     def match(self, text: str) -> object | None: ...
+
+
+@define(eq=False)
+class _Later:
+    """A pattern of which RE2 is asked when it is first needed: it takes some megabytes and most runs need none."""
+
+    text: str
+    written: str
+    made: _Matcher | None = None
+
+    def match(self, text: str) -> object | None:
+        self.made = self.made or _compiled(self.text, self.written)
+        return self.made.match(text)
 
 
 @frozen
@@ -112,7 +131,8 @@ def load(text: str, message: str | None = None) -> Pattern:
         raise PatternRefused(
             f"the pattern {text!r} fits an empty beginning, so every command; if that is meant, say .+"
         )
-    return Pattern(text, message, matcher=_compiled(text, written), ends_before_newline=writer.has_end)
+    matcher = _Later(text, written) if writer.size <= _SURELY_TAKEN else _compiled(text, written)
+    return Pattern(text, message, matcher=matcher, ends_before_newline=writer.has_end)
 
 
 def _compiled(text: str, written: str) -> _Matcher:
@@ -135,6 +155,8 @@ class _Writer:
     def __init__(self, text: str) -> None:
         self._text = text
         self.has_end = False
+        self.size = 0
+        """Instructions that RE2 makes of it, at most."""
 
     def sequence(self, items: Iterable[tuple[Any, Any]], flags: int) -> str:
         return "".join(self._item(kind, value, flags) for kind, value in items)
@@ -144,6 +166,7 @@ class _Writer:
             raise PatternRefused(
                 f"the pattern {self._text!r} uses {_REFUSED[kind]}, which cannot be matched in linear time"
             )
+        self.size += _LARGE_ITEM
         match kind:
             case code.LITERAL:
                 return _folded(_character(value), flags)
@@ -164,7 +187,10 @@ class _Writer:
             case code.MAX_REPEAT | code.MIN_REPEAT:  # greedy or not: another order of trying, the same answer
                 least, most, inner = value
                 bound = "" if most is code.MAXREPEAT else most
-                return f"(?:{self.sequence(inner, flags)}){{{least},{bound}}}"
+                before = self.size
+                repeated = self.sequence(inner, flags)
+                self.size += (self.size - before + _LARGE_ITEM) * (least if most is code.MAXREPEAT else most)
+                return f"(?:{repeated}){{{least},{bound}}}"
             case _:
                 raise PatternRefused(f"the pattern {self._text!r} uses {kind}, which is not known here")
 
@@ -182,6 +208,7 @@ class _Writer:
         is_negated = items[0][0] is code.NEGATE
         inside: list[str] = []
         beside: list[str] = []
+        self.size += sum(_LARGE_ITEM if kind is code.LITERAL else _LARGE_CLASS for kind, _ in items)
         for kind, value in items[1:] if is_negated else items:
             match kind:
                 case code.LITERAL:
