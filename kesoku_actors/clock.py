@@ -14,7 +14,9 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from attrs import field, frozen
+from attrs import field
+
+from kesoku_actors.values import frozen
 
 _ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _COUNTER_BITS: Final = 22

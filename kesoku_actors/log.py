@@ -22,7 +22,9 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Final, TextIO
 
-from attrs import evolve, frozen
+from attrs import evolve
+
+from kesoku_actors.values import frozen
 
 DEBUG: Final = logging.DEBUG
 INFO: Final = logging.INFO

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kesoku_actors.protocol import Inbound
 from kesoku_actors.session.turn_state import Registering, Turn
-from kesoku_actors.values import evolve
+from kesoku_actors.values import define, evolve, frozen
 
 
 @given(
@@ -34,3 +34,48 @@ def test_a_field_that_is_not_there_is_refused():
 def test_a_class_that_checks_what_it_is_made_of_is_refused():
     with pytest.raises(TypeError, match=r"attrs\.evolve"):
         evolve(Inbound(chatbot_id="bot", channel_id="1", content="Hello", sender="Ada"), content="")
+
+
+@attrs.frozen
+class TheirPair:
+    left: object
+    right: object = attrs.field(default="hidden", repr=False)
+    size: float = attrs.field(default=0.5, repr=lambda size: f"{size:.2f}")
+
+
+@frozen
+class OurPair:
+    left: object
+    right: object = attrs.field(default="hidden", repr=False)
+    size: float = attrs.field(default=0.5, repr=lambda size: f"{size:.2f}")
+
+
+@given(st.text() | st.integers() | st.lists(st.none()))
+def test_shown_as_attrs_shows_it(left):
+    assert repr(OurPair(left)) == repr(TheirPair(left)).replace("TheirPair", "OurPair")
+    assert repr(OurPair(OurPair(left))) == repr(TheirPair(TheirPair(left))).replace("TheirPair", "OurPair")
+
+
+def test_one_that_holds_itself_is_shown_once():
+    @define
+    class Ring:
+        inner: object = None
+
+    ring = Ring()
+    ring.inner = ring
+    assert repr(ring) == "Ring(inner=...)"
+
+
+def test_what_a_class_shows_by_itself_stays():
+    @frozen
+    class Secret:
+        word: str
+
+        def __repr__(self):
+            return "Secret()"
+
+    @frozen(repr=False)
+    class Plain:
+        word: str
+
+    assert (repr(Secret("sesame")), repr(Plain("x")).startswith("<")) == ("Secret()", True)

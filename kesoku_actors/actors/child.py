@@ -15,8 +15,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, final
 
 import trio
-from attrs import frozen
 from trio.lowlevel import disable_ki_protection, enable_ki_protection
+
+from kesoku_actors.values import frozen
 
 from .cell import Cell
 from .errors import StartTimeout

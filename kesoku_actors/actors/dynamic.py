@@ -14,8 +14,10 @@ from collections.abc import Callable
 from typing import Any, final
 
 import trio
-from attrs import define, field, frozen
+from attrs import field
 from trio.lowlevel import enable_ki_protection
+
+from kesoku_actors.values import define, frozen
 
 from .bell import Bell
 from .cell import Cell

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import TypeAlias
 
-from attrs import frozen
+from kesoku_actors.values import frozen
 
 from .statistics import Phase
 

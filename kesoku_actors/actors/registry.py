@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, final
 
-from attrs import frozen
+from kesoku_actors.values import frozen
 
 from .errors import NameTaken, NameUnknown
 from .ref import Ref

@@ -11,7 +11,9 @@ from collections.abc import Awaitable, Callable, Iterator
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
-from attrs import Attribute, field, frozen
+from attrs import Attribute, field
+
+from kesoku_actors.values import frozen
 
 from .cell import Cell
 from .mailbox import Mailbox

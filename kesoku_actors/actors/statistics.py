@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum
 
-from attrs import frozen
+from kesoku_actors.values import frozen
 
 
 class Phase(Enum):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final, assert_never
 
-from attrs import frozen
+from kesoku_actors.values import frozen
 
 from .spec import Restart, Strategy
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Any, TypeAlias, assert_never, final
 
 import trio
-from attrs import evolve, frozen
+from attrs import evolve
+
+from kesoku_actors.values import frozen
 
 from .cell import Cell
 from .child import Log

@@ -10,11 +10,10 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from attrs import frozen
-
 from kesoku_actors.errors import UsageError
 from kesoku_actors.protocol import Approval, CallState
 from kesoku_actors.store.port import ApprovalAnswer
+from kesoku_actors.values import frozen
 
 FOR_SESSION: Final = "session"
 _LETTERS: Final = 4

@@ -19,10 +19,9 @@ from enum import IntEnum
 from itertools import accumulate
 from typing import Final
 
-from attrs import frozen
-
 from kesoku_actors.adapters.fences import Fence, Line, lines
 from kesoku_actors.protocol.graphemes import is_boundary
+from kesoku_actors.values import frozen
 
 Units = Callable[[str], int]
 """Measures a text; the measure of two texts joined is the sum of theirs."""

@@ -17,7 +17,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final, Protocol
 
-from attrs import field, frozen
+from attrs import field
 
 from kesoku_actors.adapters.approvals import NO, Decision, parse, pick
 from kesoku_actors.adapters.jobs import job_lines, to_stop
@@ -25,6 +25,7 @@ from kesoku_actors.errors import UsageError
 from kesoku_actors.llm.prices import dollars
 from kesoku_actors.protocol import Approval, BusyMode, Job, SessionInfo, Stop, Usage
 from kesoku_actors.store.port import NothingToStop
+from kesoku_actors.values import frozen
 
 Lines = tuple[str, ...]
 

@@ -25,10 +25,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, assert_never
 
-from attrs import frozen
-
 from kesoku_actors.protocol import Message, Status
 from kesoku_actors.store.port import Chunk
+from kesoku_actors.values import frozen
 
 SENT: Final = "sent"
 

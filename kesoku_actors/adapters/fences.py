@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from attrs import frozen
+from kesoku_actors.values import frozen
 
 _OPENS: Final = re.compile(r"(?P<indent>[ \t>]*)(?P<marks>`{3,}(?=[^`]*$)|~{3,})(?P<info>.*)$")
 _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+$")

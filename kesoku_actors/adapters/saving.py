@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import BinaryIO, Final, Protocol, TypeVar
 
 import trio
-from attrs import frozen
 
 from kesoku_actors.errors import PeerError
 from kesoku_actors.files.kinds import HEAD_BYTES, mime_type_of
@@ -28,6 +27,7 @@ from kesoku_actors.gateway import Gateway
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import Message, attachments_in
 from kesoku_actors.store.again import until_answered
+from kesoku_actors.values import frozen
 
 FOLDER: Final = "attachments"
 LARGEST: Final = 25 << 20

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.actors import ChildSpec, Dynamic
 from kesoku_actors.app.plan import provider_children
@@ -20,6 +20,7 @@ from kesoku_actors.llm.port import Provider
 from kesoku_actors.llm.registry import ProviderRegistry
 from kesoku_actors.protocol import Channel
 from kesoku_actors.session import Brain
+from kesoku_actors.values import define
 
 
 @define(eq=False)

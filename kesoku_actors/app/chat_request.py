@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from attrs import field, frozen
+from attrs import field
 
 from kesoku_actors.app.settings import Settings
 from kesoku_actors.errors import NotFound
+from kesoku_actors.values import frozen
 
 TERMINAL: Final = "terminal"
 """The chatbot of every session begun on the command line; each session has a channel of its own."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from attrs import frozen
+from kesoku_actors.values import frozen
 
 STOP_S: Final = 205.0
 """Less than the 210 s after which a service manager kills (`TimeoutStopSec`)."""

@@ -32,7 +32,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from kesoku_actors.actors import Cell, ChildSpec, Dynamic, DynamicSpec, Mailbox, Restart, Strategy, SupervisorSpec
 from kesoku_actors.app.graces import STOP_S, divide
@@ -82,6 +82,7 @@ from kesoku_actors.tools import ToolOptions, ToolRegistry, Tools, add_job_tools
 from kesoku_actors.tools.shell import Leftovers
 from kesoku_actors.tools.whole import keep_whole
 from kesoku_actors.turnlog import LoggedProvider, TurnLog, TurnLogOptions
+from kesoku_actors.values import frozen
 
 HOPELESS = (StoreDamaged, StoreInUse, StoreUnusable)
 """Faults of the store that no restart of an actor can help (C6, C8)."""

@@ -13,13 +13,14 @@ from functools import partial
 from typing import Final
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.gateway import Gateway
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import CallState, Stop, StopEnded
 from kesoku_actors.store import TooEarly
 from kesoku_actors.store.again import until_answered
+from kesoku_actors.values import define
 
 PATIENCE_S: Final = 2.0
 """How long a press waits for one before it."""

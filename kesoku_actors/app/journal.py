@@ -16,8 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attrs import frozen
-
 from kesoku_actors.protocol import Job, JobBegun, JobEnding, Outcome, Standing, TooManyJobs
 from kesoku_actors.store import (
     AnswerApproval,
@@ -31,6 +29,7 @@ from kesoku_actors.store import (
     Store,
 )
 from kesoku_actors.tools import NewJob
+from kesoku_actors.values import frozen
 
 SETTINGS = "the settings"
 """Who decided about a call that nobody need be asked about any more."""

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterable
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from kesoku_actors.actors import ActorError, SystemFailed, leaves
 from kesoku_actors.app.locations import exposed
@@ -30,6 +30,7 @@ from kesoku_actors.log import ERROR, WARNING, Entry, Logger, Sink, mask_secrets,
 from kesoku_actors.store import StoreFault
 from kesoku_actors.tools.modules import OwnTools
 from kesoku_actors.tools.shell import hide_environment
+from kesoku_actors.values import frozen
 
 _TOLD: Final = (StoreFault, ActorError, ProviderError)
 _NARROWEST: Final = 20

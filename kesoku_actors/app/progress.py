@@ -6,9 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import TextIO
 
-from attrs import define
-
 from kesoku_actors.log import write_if_open
+from kesoku_actors.values import define
 
 Progress = Callable[[str, float | None], None]
 """Told the present step in words, and how much of it is done, from 0 to 1, if that is known."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from attrs import field, fields, frozen
+from attrs import field, fields
 
 from kesoku_actors.app.locations import CONFIG_NAME, data_folder
 from kesoku_actors.app.sections import (
@@ -41,6 +41,7 @@ from kesoku_actors.app.settings_lines import KeyPath
 from kesoku_actors.app.settings_pending import without_effect
 from kesoku_actors.errors import ConfigError
 from kesoku_actors.invocation import PROGRAM, program_name
+from kesoku_actors.values import frozen
 
 
 @frozen(kw_only=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import GenericAlias
 from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
-from attrs import fields, frozen, has
+from attrs import fields, has
 from cattrs import BaseConverter, Converter
 from cattrs.cols import mapping_structure_factory
 from cattrs.errors import (
@@ -26,6 +26,7 @@ from cattrs.gen import make_dict_structure_fn
 
 from kesoku_actors.app.sections.rules import SHORT, Rule
 from kesoku_actors.app.settings_lines import KeyPath
+from kesoku_actors.values import frozen
 
 Hook = Callable[[Any, Any], Any]
 

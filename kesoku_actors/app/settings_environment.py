@@ -10,11 +10,10 @@ import copy
 from collections.abc import Mapping
 from typing import Any, Final
 
-from attrs import frozen
-
 from kesoku_actors.app.settings_lines import KeyPath
 from kesoku_actors.errors import ConfigError
 from kesoku_actors.log import LEVELS
+from kesoku_actors.values import frozen
 
 FALLBACKS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("gemini", "api_key"): ("GEMINI_API_KEY", "GOOGLE_API_KEY"),

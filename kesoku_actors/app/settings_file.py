@@ -15,10 +15,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from attrs import field, frozen
+from attrs import field
 
 from kesoku_actors.app.settings_lines import Lines, find_lines
 from kesoku_actors.errors import ConfigError
+from kesoku_actors.values import frozen
 
 LARGEST_FILE: Final = 1 << 20
 """Bytes."""

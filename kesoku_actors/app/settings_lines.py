@@ -14,7 +14,9 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from typing import Final
 
-from attrs import define, field, frozen
+from attrs import field
+
+from kesoku_actors.values import define, frozen
 
 KeyPath = tuple[str | int, ...]
 

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from attrs import frozen
-
 from kesoku_actors.app.settings import Settings
 from kesoku_actors.errors import ConfigError
 from kesoku_actors.tools.shell import DEFAULT_PATH, NoSandbox, Sandbox, find_sandbox
+from kesoku_actors.values import frozen
 
 _PRIVATE: Final = (".ssh", ".gnupg", ".config", ".profile", ".bashrc")
 """What a home has that no command may see."""

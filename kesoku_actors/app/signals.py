@@ -14,9 +14,10 @@ from types import FrameType
 from typing import Final
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.actors import System
+from kesoku_actors.values import define
 
 SIGNALS: Final = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGWINCH") if hasattr(signal, name)

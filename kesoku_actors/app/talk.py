@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 import trio
-from attrs import define, evolve, field
+from attrs import evolve, field
 
 from kesoku_actors.actors import DynamicSpec, SystemFailed, run_system
 from kesoku_actors.adapters.commands import ModelInfo
@@ -40,6 +40,7 @@ from kesoku_actors.log import ERROR, Entry, Mask, mask_secrets, render_line, wri
 from kesoku_actors.protocol import Channel
 from kesoku_actors.session import Compactions, Remit, receipt
 from kesoku_actors.store import ChooseModel, Store
+from kesoku_actors.values import define
 
 HISTORY: Final = "chat-history"
 """The file beside the database that keeps what was typed."""

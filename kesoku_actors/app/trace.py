@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 
 import trio
-from attrs import frozen
 
 from kesoku_actors import __version__
 from kesoku_actors.app.history.finding import reading, the_session
@@ -22,6 +21,7 @@ from kesoku_actors.log import mask_secrets
 from kesoku_actors.store import Reader, SessionRecord
 from kesoku_actors.trace import Sources, Tokens, Trace, build_trace, render_page, trace_data
 from kesoku_actors.turnlog import read_logs
+from kesoku_actors.values import frozen
 
 STANDARD_OUTPUT = Path("-")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from kesoku_actors.app.models import idle_prices
 from kesoku_actors.app.settings import Settings
 from kesoku_actors.app.settings_decode import unknown_key
@@ -11,6 +9,7 @@ from kesoku_actors.app.shelter import find_shelter
 from kesoku_actors.app.tool_listing import listed_tools
 from kesoku_actors.errors import ConfigError
 from kesoku_actors.tools import JOB_TOOLS
+from kesoku_actors.values import frozen
 
 
 @frozen(kw_only=True)

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Final
 
 import trio
-from attrs import frozen
 
 from kesoku_actors.app.locations import Unwritable, make_folder
 from kesoku_actors.clock import ID_LENGTH
 from kesoku_actors.errors import NotFound
+from kesoku_actors.values import frozen
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 

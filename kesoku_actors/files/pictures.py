@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from attrs import frozen
+from kesoku_actors.values import frozen
 
 HEAD_BYTES: Final = 256 * 1024
 """How much of a file is looked at: a JPEG may say its size behind other things."""

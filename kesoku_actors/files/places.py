@@ -11,9 +11,10 @@ import os
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 
-from attrs import field, frozen
+from attrs import field
 
 from kesoku_actors.errors import PeerError
+from kesoku_actors.values import frozen
 
 
 class Refused(PeerError):

@@ -12,10 +12,11 @@ from collections import deque
 from typing import Final
 
 import trio
-from attrs import define, field, frozen
+from attrs import field
 
 from kesoku_actors.protocol import Channel, Event
 from kesoku_actors.store import Publication
+from kesoku_actors.values import define, frozen
 
 MOST: Final = 4096
 BATCH: Final = 64

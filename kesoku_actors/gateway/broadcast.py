@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.actors import Cell
 from kesoku_actors.gateway.announcements import Announcements, Hint
@@ -42,6 +42,7 @@ from kesoku_actors.protocol import (
 )
 from kesoku_actors.store import Publication, Reader, StopOutcome
 from kesoku_actors.store.again import until_answered
+from kesoku_actors.values import define
 
 
 @define(eq=False)

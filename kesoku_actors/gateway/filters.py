@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from attrs import frozen
-
 from kesoku_actors.protocol import Changed, Channel, Event, ModeChanged, Removed, Role, Status, Type
+from kesoku_actors.values import frozen
 
 Wants = Callable[[Event, Channel | None], bool]
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from contextlib import aclosing
 from functools import partial
 
-from attrs import define, frozen
-
 from kesoku_actors.clock import World
 from kesoku_actors.gateway.announcements import Announcements, Hint
 from kesoku_actors.gateway.broadcast import receipt_of
@@ -58,6 +56,7 @@ from kesoku_actors.store import (
     WithdrawMessage,
 )
 from kesoku_actors.store.again import until_known
+from kesoku_actors.values import define, frozen
 
 
 @frozen(kw_only=True)

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.protocol import BusyMode, Message, Stop, Waiting
+from kesoku_actors.values import define
 
 
 class Latch(Protocol):

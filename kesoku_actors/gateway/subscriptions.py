@@ -21,13 +21,14 @@ from functools import partial
 from typing import Protocol, final
 
 import trio
-from attrs import define, field, frozen
+from attrs import field
 
 from kesoku_actors.gateway.filters import Filter
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import Changed, Channel, Event, Removed
 from kesoku_actors.store import Publication
 from kesoku_actors.store.again import until_answered
+from kesoku_actors.values import define, frozen
 
 
 class Changes(Protocol):

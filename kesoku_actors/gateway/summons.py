@@ -7,7 +7,9 @@ sessions that the store holds, and outlives the tasks of both sides.
 from __future__ import annotations
 
 import trio
-from attrs import define, field
+from attrs import field
+
+from kesoku_actors.values import define
 
 
 @define(eq=False)

@@ -15,7 +15,9 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import evolve
+
+from kesoku_actors.values import frozen
 
 LONGEST_PAUSE_S: Final = 60.0
 """A `Retry-After` beyond this is cut; the next refusal renews it."""

@@ -16,10 +16,11 @@ from collections.abc import Mapping
 from datetime import UTC
 from typing import Any, Final, TypeGuard
 
-from attrs import field, frozen
+from attrs import field
 
 from kesoku_actors.llm.port import ProviderError, Remedy
 from kesoku_actors.llm.wellformed import whole_text
+from kesoku_actors.values import frozen
 
 REMEDY: Final[Mapping[str, Remedy]] = {
     "rate_limit": Remedy.RETRY,

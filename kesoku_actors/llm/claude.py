@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal
 
 import trio
-from attrs import define, evolve, field, frozen
+from attrs import evolve, field
 
 from kesoku_actors.llm.classify import Source, check_key
 from kesoku_actors.llm.claude_body import ClaudeOptions
@@ -35,6 +35,7 @@ from kesoku_actors.llm.writing import written_in_time
 from kesoku_actors.llm.written import Written, whole
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import DeltaKind
+from kesoku_actors.values import define, frozen
 
 if TYPE_CHECKING:
     from kesoku_actors.llm.claude_sdk import ClaudeClient

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from attrs import define, field, frozen
+from attrs import field
 
 from kesoku_actors.llm.claude_names import TOOL_USE_ID, ThinkingLevel, abilities_of, level_within, thinking_fields
 from kesoku_actors.llm.claude_rules import needs_leading_thought
@@ -25,6 +25,7 @@ from kesoku_actors.llm.media import MediaByRow, claude_block
 from kesoku_actors.llm.port import Request
 from kesoku_actors.llm.talk import Answered, IdRule, Made, Part, Said, Stretch, call_ids, make, result_text, told
 from kesoku_actors.protocol import Message, Outcome
+from kesoku_actors.values import define, frozen
 
 Block = dict[str, Any]
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from attrs import frozen
+from kesoku_actors.values import frozen
 
 ThinkingLevel = Literal["minimal", "low", "medium", "high"]
 

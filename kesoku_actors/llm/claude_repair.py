@@ -12,13 +12,14 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.llm import claude_names as names
 from kesoku_actors.llm import claude_rules as rules
 from kesoku_actors.llm.repaired import BEGINNING, GO_ON, RepairedBody, fresh_ids
 from kesoku_actors.llm.talk import EMPTY, NO_RESULT
 from kesoku_actors.llm.wellformed import json_size, well_formed
+from kesoku_actors.values import define
 
 Block = dict[str, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from attrs import field, frozen
+from attrs import field
 
 from kesoku_actors.llm import claude_body as bodies
 from kesoku_actors.llm import claude_names as names
@@ -18,6 +18,7 @@ from kesoku_actors.llm.port import Request
 from kesoku_actors.llm.repaired import RepairedBody
 from kesoku_actors.llm.talk import IdRule, Made, Stretch
 from kesoku_actors.llm.written import Written
+from kesoku_actors.values import frozen
 
 _SOMETHING: Final = {"role": "user", "content": [{"type": "text", "text": "."}]}
 _SERVER_TYPES: Final = rules.SERVER_RESULTS | {rules.SERVER_USE}

@@ -25,11 +25,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.llm import claude_names as names
 from kesoku_actors.llm.repaired import role_problems
 from kesoku_actors.llm.wellformed import is_whole, json_size
+from kesoku_actors.values import define
 
 Block = Mapping[str, Any]
 Message = Mapping[str, Any]

@@ -21,7 +21,7 @@ from typing import Any, Final
 import anthropic
 import httpx2
 from anthropic.resources.messages import DEPRECATED_MODELS
-from attrs import field, frozen
+from attrs import field
 
 from kesoku_actors import __version__
 from kesoku_actors.llm.classify import (
@@ -39,6 +39,7 @@ from kesoku_actors.llm.heard import WholeCharacters, hear, shorten_refusal, stum
 from kesoku_actors.llm.port import ProviderError, Sent
 from kesoku_actors.llm.stand_in import put_talk
 from kesoku_actors.llm.written import Written
+from kesoku_actors.values import frozen
 
 _TIMEOUT: Final = httpx2.Timeout(connect=10.0, write=60.0, read=None, pool=None)
 _USER_AGENT: Final = f"kesoku-actors/{__version__}"

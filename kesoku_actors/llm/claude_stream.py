@@ -15,12 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.llm.classify import Source, from_error_object, provider_error
 from kesoku_actors.llm.port import CallRequest, Finish, Piece, Reply
 from kesoku_actors.llm.wellformed import TextJoiner, read_object, well_formed, whole_text
 from kesoku_actors.protocol import DeltaKind, Usage
+from kesoku_actors.values import define
 
 LONGEST: Final = 1 << 24
 """Characters of one message: no answer is longer, and a server cannot fill the memory."""

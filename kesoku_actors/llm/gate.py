@@ -21,12 +21,13 @@ from enum import Enum
 from typing import assert_never
 
 import trio
-from attrs import define, field, frozen
+from attrs import field
 
 from kesoku_actors.actors import ActorStopped, Cell, Letter, Mailbox, MailboxFull
 from kesoku_actors.llm.breaker import Breaker, Policy
 from kesoku_actors.llm.meter import Meter
 from kesoku_actors.llm.port import Emit, Piece, Provider, ProviderError, Remedy, Reply, Request
+from kesoku_actors.values import define, frozen
 
 
 class _End(Enum):

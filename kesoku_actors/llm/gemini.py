@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Literal
 
 import trio
-from attrs import define, evolve, field, frozen
+from attrs import evolve, field
 
 from kesoku_actors.llm.classify import Source, check_key, provider_error
 from kesoku_actors.llm.dialects import Declaring
@@ -34,6 +34,7 @@ from kesoku_actors.llm.writing import written_in_time
 from kesoku_actors.llm.written import Written
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import DeltaKind
+from kesoku_actors.values import define, frozen
 
 if TYPE_CHECKING:
     from kesoku_actors.llm.gemini_sdk import GeminiClient

@@ -10,7 +10,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from attrs import define, field
+from attrs import field
+
+from kesoku_actors.values import define
 
 _PATH: Final = re.compile(r"""\$(?:\.[^.\[\]]+|\[\d+\]|\['[^']*'\]|\["[^"]*"\])+\Z""")
 _STEP: Final = re.compile(r"""\.([^.\[\]]+)|\[(\d+)\]|\['([^']*)'\]|\["([^"]*)"\]""")

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import field
 
 from kesoku_actors.llm.dialects import Declared
 from kesoku_actors.llm.dialects.gemini import declare
@@ -30,6 +30,7 @@ from kesoku_actors.llm.port import Request
 from kesoku_actors.llm.talk import Answered, Made, Said, Stretch, make, result_text, told
 from kesoku_actors.llm.talk import Part as TalkPart
 from kesoku_actors.protocol import Message, Outcome
+from kesoku_actors.values import define, frozen
 
 Part = dict[str, Any]
 

@@ -12,13 +12,14 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.llm import gemini_names as names
 from kesoku_actors.llm import gemini_rules as rules
 from kesoku_actors.llm.repaired import BEGINNING, GO_ON, RepairedBody
 from kesoku_actors.llm.talk import EMPTY, NO_RESULT
 from kesoku_actors.llm.wellformed import json_size, well_formed
+from kesoku_actors.values import define
 
 Part = dict[str, Any]
 Content = dict[str, Any]

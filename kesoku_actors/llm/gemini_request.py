@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from attrs import field, frozen
+from attrs import field
 
 from kesoku_actors.llm import gemini_body as bodies
 from kesoku_actors.llm import gemini_names as names
@@ -18,6 +18,7 @@ from kesoku_actors.llm.port import Request
 from kesoku_actors.llm.repaired import RepairedBody
 from kesoku_actors.llm.talk import Made, Stretch
 from kesoku_actors.llm.written import Written
+from kesoku_actors.values import frozen
 
 _SOMETHING: Final = {"role": "user", "parts": [{"text": "."}]}
 

@@ -22,7 +22,7 @@ from typing import Any, Final
 import httpx2
 import pydantic
 import trio
-from attrs import define, field, frozen
+from attrs import field
 from google import genai
 from google.genai import errors, types
 from google.oauth2.credentials import Credentials
@@ -44,6 +44,7 @@ from kesoku_actors.llm.heard import hear, shorten_refusal, stumbling, unwinding
 from kesoku_actors.llm.port import ProviderError, Sent
 from kesoku_actors.llm.stand_in import put_talk
 from kesoku_actors.llm.written import Written
+from kesoku_actors.values import define, frozen
 
 Heard = Callable[[], None]
 

@@ -15,13 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.llm.classify import Source, from_error_object, provider_error
 from kesoku_actors.llm.gemini_arguments import PartialArguments
 from kesoku_actors.llm.port import CallRequest, Finish, Piece, Reply
 from kesoku_actors.llm.wellformed import TextJoiner, well_formed, whole_text
 from kesoku_actors.protocol import DeltaKind, Usage
+from kesoku_actors.values import define
 
 LONGEST: Final = 1 << 24
 """Characters of one answer: none is longer, and a server cannot fill the memory."""

@@ -14,10 +14,11 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.llm.classify import Source, provider_error
 from kesoku_actors.llm.port import ProviderError, Remedy
+from kesoku_actors.values import define
 
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials

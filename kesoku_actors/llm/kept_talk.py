@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any, Final
 
-from attrs import define, field, frozen
+from attrs import field
 
 from kesoku_actors.llm.port import Purpose, StepContent
 from kesoku_actors.llm.talk import CallIds, Made, Seam, Stretch, Taken, call_ids, steps_by_row
@@ -29,6 +29,7 @@ from kesoku_actors.llm.unchanged import agreeing, are_same, is_same_row, is_same
 from kesoku_actors.llm.wire import Wire
 from kesoku_actors.llm.written import Written, encode, encode_items, join_items, whole
 from kesoku_actors.protocol import Message, ToolSchema, Type
+from kesoku_actors.values import define, frozen
 
 SHORTEST: Final = 64
 """Rows of a talk worth keeping anything of."""

@@ -17,7 +17,6 @@ from typing import Any, Final, final
 
 import httpx2
 import trio
-from attrs import frozen
 
 from kesoku_actors.actors import ActorStopped, Cell, Mailbox
 from kesoku_actors.errors import UsageError
@@ -28,6 +27,7 @@ from kesoku_actors.llm.local_options import LocalOptions, check, model_file
 from kesoku_actors.llm.openai import OpenAIModel
 from kesoku_actors.llm.port import Emit, Limits, ProviderError, Remedy, Reply, Request
 from kesoku_actors.log import Logger
+from kesoku_actors.values import frozen
 
 NAME: Final = "local"
 MOST_STARTS: Final = 5

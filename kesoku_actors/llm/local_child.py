@@ -26,10 +26,10 @@ from pathlib import Path
 from typing import Final, final
 
 import trio
-from attrs import define, frozen
 
 from kesoku_actors.llm import local_server
 from kesoku_actors.llm.port import ProviderError, Remedy
+from kesoku_actors.values import define, frozen
 
 END_GRACE_S: Final = 2.0
 _DEATH_S: Final = 5.0

@@ -8,11 +8,10 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-from attrs import frozen
-
 from kesoku_actors.errors import ConfigError, NotFound, UsageError
 from kesoku_actors.invocation import PROGRAM
 from kesoku_actors.llm import weights
+from kesoku_actors.values import frozen
 
 
 @frozen(kw_only=True)

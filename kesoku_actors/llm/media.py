@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from attrs import define, field, frozen
+from attrs import field
 
 from kesoku_actors.files.kinds import TEXT
 from kesoku_actors.llm.port import ProviderError, Remedy, Request
+from kesoku_actors.values import define, frozen
 
 PDF: Final = "application/pdf"
 

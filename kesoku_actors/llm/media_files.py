@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.files.descent import descended
 from kesoku_actors.files.documents import is_locked, pages_in
@@ -34,6 +34,7 @@ from kesoku_actors.llm.media_rules import LARGEST_FILE, MOST_PIXELS, PLAIN_TEXTS
 from kesoku_actors.llm.port import Request
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import ATTACHMENTS, Attachment, attachments_in
+from kesoku_actors.values import define
 
 _KEPT: Final = 32 << 20
 """Bytes of loaded attachments that are kept."""

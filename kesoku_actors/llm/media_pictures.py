@@ -10,7 +10,7 @@ import io
 import struct
 from typing import TYPE_CHECKING, Final
 
-from attrs import frozen
+from kesoku_actors.values import frozen
 
 if TYPE_CHECKING:
     from PIL.Image import Image

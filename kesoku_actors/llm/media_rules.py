@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from attrs import frozen
-
 from kesoku_actors.llm import claude_names, gemini_names
 from kesoku_actors.llm.media import PDF
+from kesoku_actors.values import frozen
 
 MOST_PIXELS: Final = 50_000_000
 """Of a picture that is unpacked here to be made smaller: about 200 MB of memory."""

@@ -12,12 +12,12 @@ from __future__ import annotations
 import json
 from typing import Final, Protocol
 
-from attrs import define, field, frozen
+from attrs import field
 
 from kesoku_actors.llm.port import Body, Piece, ProviderError, Remedy, Reply, Request
 from kesoku_actors.llm.prices import Price, cost_of
 from kesoku_actors.protocol import Usage
-from kesoku_actors.values import evolve
+from kesoku_actors.values import define, evolve, frozen
 
 _CHARACTERS_A_TOKEN: Final = 4
 _USUAL_OUTPUT: Final = 500

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import httpx2
 import trio
-from attrs import define, evolve, field
+from attrs import evolve, field
 
 from kesoku_actors import __version__
 from kesoku_actors.llm.classify import Source, check_key, check_page, from_status, provider_error, without_key
@@ -31,6 +31,7 @@ from kesoku_actors.llm.sse import EventReader, EventTooLong
 from kesoku_actors.llm.written import Written
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import DeltaKind
+from kesoku_actors.values import define
 
 _TIMEOUT: Final = httpx2.Timeout(connect=10.0, write=60.0, read=None, pool=None)
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1", "[::1]"})

@@ -12,13 +12,14 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.llm.dialects import Declared
 from kesoku_actors.llm.dialects.openai import declare
 from kesoku_actors.llm.openai_rules import CALL, join
 from kesoku_actors.llm.port import Request
 from kesoku_actors.llm.talk import Answered, IdRule, Made, Part, Said, Stretch, call_ids, make, result_text
+from kesoku_actors.values import define
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _OWN_KEYS: Final = frozenset({"role", "content", "tool_calls"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from attrs import field, frozen
+from attrs import field
 
 from kesoku_actors.llm import openai_body as bodies
 from kesoku_actors.llm.dialects import Declared
@@ -16,6 +16,7 @@ from kesoku_actors.llm.port import Request
 from kesoku_actors.llm.repaired import RepairedBody
 from kesoku_actors.llm.talk import IdRule, Made, Stretch
 from kesoku_actors.llm.written import Written
+from kesoku_actors.values import frozen
 
 _SOMETHING: Final = {"role": "user", "content": "."}
 

@@ -22,11 +22,10 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from attrs import frozen
-
 from kesoku_actors.llm.repaired import BEGINNING, GO_ON, fresh_ids
 from kesoku_actors.llm.talk import EMPTY, NO_RESULT
 from kesoku_actors.llm.wellformed import is_whole, well_formed
+from kesoku_actors.values import frozen
 
 ChatMessage = Mapping[str, Any]
 

@@ -15,12 +15,13 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.llm.classify import Source, error_of, from_error_object, provider_error, without_key
 from kesoku_actors.llm.port import CallRequest, Finish, Piece, Reply
 from kesoku_actors.llm.wellformed import TextJoiner, read_object, well_formed, whole_text
 from kesoku_actors.protocol import DeltaKind, Usage
+from kesoku_actors.values import define
 
 DONE: Final = "[DONE]"
 LONGEST: Final = 1 << 24

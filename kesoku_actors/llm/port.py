@@ -15,10 +15,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from attrs import field, frozen
+from attrs import field
 
 from kesoku_actors.errors import PeerError
 from kesoku_actors.protocol import DeltaKind, Message, ToolSchema, Usage
+from kesoku_actors.values import frozen
 
 if TYPE_CHECKING:
     from kesoku_actors.llm.kept_talk import KeptTalks

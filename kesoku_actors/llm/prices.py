@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from attrs import frozen
-
 from kesoku_actors.protocol import Usage
+from kesoku_actors.values import frozen
 
 _PER: Final = 1_000_000
 _TO_WRITE: Final = 1.25

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from attrs import define, field, frozen
+from attrs import field
 
 from kesoku_actors.errors import ConfigError, Fault
 from kesoku_actors.llm.port import Provider
+from kesoku_actors.values import define, frozen
 
 AUTO: Final = "auto"
 LOCAL: Final = "local"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, Final
 
-from attrs import frozen
+from kesoku_actors.values import frozen
 
 BEGINNING: Final = "(the beginning of this conversation is missing)"
 GO_ON: Final = "(go on)"

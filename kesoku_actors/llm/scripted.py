@@ -32,7 +32,7 @@ from functools import partial
 from typing import Any, Final
 
 import trio
-from attrs import Attribute, Factory, define, field, frozen
+from attrs import Attribute, Factory, field
 
 from kesoku_actors.llm.classify import REMEDY
 from kesoku_actors.llm.port import (
@@ -50,6 +50,7 @@ from kesoku_actors.llm.port import (
 )
 from kesoku_actors.llm.prices import SCENARIO
 from kesoku_actors.protocol import DeltaKind, Message, Role, Type, Usage
+from kesoku_actors.values import define, frozen
 
 _WORDS_IN_A_ROW: Final = 256
 AT_THE_END: Final = "This scripted model has played its whole scenario and has nothing more to say."

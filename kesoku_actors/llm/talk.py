@@ -16,10 +16,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, Final
 
-from attrs import define, field, frozen
+from attrs import field
 
 from kesoku_actors.llm.port import Request, StepContent
 from kesoku_actors.protocol import ANONYMOUS, Message, Role, Type
+from kesoku_actors.values import define, frozen
 
 EMPTY: Final = "(empty message)"
 NO_RESULT: Final = "(no result was recorded)"
@@ -192,7 +193,10 @@ class Taken:
     """How many numbers of ours are gone."""
 
 
-def call_ids(stretch: Stretch, rule: IdRule, taken: Taken = Taken()) -> CallIds:
+NOTHING_TAKEN: Final = Taken()
+
+
+def call_ids(stretch: Stretch, rule: IdRule, taken: Taken = NOTHING_TAKEN) -> CallIds:
     """Return the id of each call on the wire, by its row: unique in the request (M4).
 
     It is the one that this provider gave, where it is the first of its name and one that the wire allows; else a new

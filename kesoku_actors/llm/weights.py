@@ -26,9 +26,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Final
 
-from attrs import field, frozen
+from attrs import field
 
 from kesoku_actors.errors import ConfigError, Fault, NotFound, PeerError
+from kesoku_actors.values import frozen
 
 Progress = Callable[[str, float | None], None]
 """Called with the step in words and the fraction of it that is done, from 0 to 1, or `None` where it is not known."""

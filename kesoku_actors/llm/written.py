@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from attrs import frozen
-
 from kesoku_actors.llm.repaired import RepairedBody
+from kesoku_actors.values import frozen
 
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 

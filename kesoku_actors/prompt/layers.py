@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
-from attrs import define, field, frozen
+from attrs import field
 
 from kesoku_actors.errors import UsageError
 from kesoku_actors.prompt.place import Place
 from kesoku_actors.protocol import Channel
+from kesoku_actors.values import define, frozen
 
 
 class DuplicateLayer(UsageError):

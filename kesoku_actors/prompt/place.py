@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from attrs import frozen
-
 from kesoku_actors.protocol import Message, Role
+from kesoku_actors.values import frozen
 
 KINDS: Final = ("server", "channel", "thread", "person")
 """From the widest to the narrowest; what stands under another key is not told."""

@@ -15,10 +15,11 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from attrs import Attribute, field, frozen
+from attrs import Attribute, field
 from attrs.validators import optional
 
 from kesoku_actors.protocol.invalid import InvalidMessage
+from kesoku_actors.values import frozen
 
 ATTACHMENTS: Final = "attachments"
 """The key of a message's metadata."""

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from attrs import frozen
-
 from kesoku_actors.protocol.messages import Message, Outcome
 from kesoku_actors.protocol.sessions import BusyMode, CallState
+from kesoku_actors.values import frozen
 
 
 class DeltaKind(StrEnum):

@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final
 
-from attrs import frozen
-
 from kesoku_actors.protocol.messages import Outcome
 from kesoku_actors.protocol.sessions import CallState
+from kesoku_actors.values import frozen
 
 _NAME: Final = re.compile(r"(?:job)?[ -]?(\d{1,9})", re.I)
 

@@ -17,10 +17,11 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final
 
-from attrs import Attribute, evolve, field, frozen
+from attrs import Attribute, evolve, field
 
 from kesoku_actors.protocol.attachments import ATTACHMENTS, attachments_in
 from kesoku_actors.protocol.invalid import InvalidMessage
+from kesoku_actors.values import frozen
 
 AGENT: Final = "Kesoku"
 SYSTEM: Final = "System"

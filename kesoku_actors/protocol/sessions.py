@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from attrs import field, frozen
+from attrs import field
 
 from kesoku_actors.protocol.messages import Reason
+from kesoku_actors.values import frozen
 
 
 class BusyMode(StrEnum):

@@ -7,9 +7,10 @@ overlap, from the beginning of the history.
 
 from __future__ import annotations
 
-from attrs import Attribute, field, frozen
+from attrs import Attribute, field
 
 from kesoku_actors.protocol.invalid import InvalidMessage
+from kesoku_actors.values import frozen
 
 Spot = tuple[int, int]
 """Where a message stands in its session (O1): the seq of its turn's root, then its place."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import frozen
+from kesoku_actors.values import frozen
 
 
 @frozen(kw_only=True)

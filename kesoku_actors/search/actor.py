@@ -11,7 +11,7 @@ from contextlib import aclosing
 from typing import Final
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.actors import Cell
 from kesoku_actors.gateway import Gateway, Listening
@@ -19,6 +19,7 @@ from kesoku_actors.protocol import Removed
 from kesoku_actors.search.index import IndexUnusable
 from kesoku_actors.search.search import Search
 from kesoku_actors.store import StoreBusy
+from kesoku_actors.values import define
 
 AGAIN_S: Final = 60.0
 """How long an index that cannot be written is left alone."""

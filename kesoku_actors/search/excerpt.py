@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final
 
-from attrs import frozen
+from kesoku_actors.values import frozen
 
 BEFORE: Final = 60
 AFTER: Final = 140

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import apsw
-from attrs import define, frozen
 
 from kesoku_actors.errors import Fault
 from kesoku_actors.protocol import Message, Role, Type
 from kesoku_actors.store import Publication
+from kesoku_actors.values import define, frozen
 
 FORMAT: Final = 1
 """Another one in the file, older or newer: it is made anew."""

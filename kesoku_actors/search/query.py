@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from attrs import frozen
+from kesoku_actors.values import frozen
 
 LONGEST: Final = 1_000
 """Characters of a query that are looked at; what is longer was pasted, not asked."""

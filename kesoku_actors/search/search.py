@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 import trio
-from attrs import define, field, frozen
+from attrs import field
 
 from kesoku_actors.errors import Fault
 from kesoku_actors.log import Logger
@@ -37,6 +37,7 @@ from kesoku_actors.search.index import (
 from kesoku_actors.search.query import parse
 from kesoku_actors.store import Reader
 from kesoku_actors.store.access import in_thread
+from kesoku_actors.values import define, frozen
 
 T = TypeVar("T")
 

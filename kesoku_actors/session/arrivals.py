@@ -10,10 +10,11 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.protocol import Message
 from kesoku_actors.session.history import History
+from kesoku_actors.values import define
 
 LONGEST_WAIT_S: Final = 60.0
 """How long a turn waits for the expected attachments of its prompt."""

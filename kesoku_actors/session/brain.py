@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from attrs import field, frozen
+from attrs import field
 
 from kesoku_actors.llm.gate import ProviderGate
 from kesoku_actors.llm.port import Provider
 from kesoku_actors.session.reach import Reach
+from kesoku_actors.values import frozen
 
 NOWHERE_ELSE: Final = frozenset({"budget", "filtered"})
 """Kinds of errors that lose no model: the day's money is spent, or what is said is refused for its content."""

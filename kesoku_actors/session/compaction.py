@@ -17,7 +17,7 @@ from functools import partial
 from typing import Final
 
 import trio
-from attrs import define, field, frozen
+from attrs import field
 
 from kesoku_actors.actors import ActorStopped, Cell, ChildExit, ChildSpec, Dynamic, Restart
 from kesoku_actors.clock import World
@@ -30,6 +30,7 @@ from kesoku_actors.session.histories import Histories
 from kesoku_actors.session.summarising import Compacted, CompactionFailed, NothingOld, TooLittle, Verdict, compact
 from kesoku_actors.store import PostNotice
 from kesoku_actors.store.again import until_answered
+from kesoku_actors.values import define, frozen
 
 MOST_MISSES: Final = 2
 REMEMBERED: Final = 1_024

@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from attrs import frozen
-
 from kesoku_actors.protocol import Message, Type
 from kesoku_actors.protocol.summaries import Spot
 from kesoku_actors.session.reach import tokens_in
 from kesoku_actors.session.summary_prompt import QUESTION_TOKENS, written
 from kesoku_actors.session.units import Placed, Unit, turns, units
+from kesoku_actors.values import frozen
 
 START: Final = 0.8
 """Of the room: a prompt longer than that is compacted before it is sent."""

@@ -16,7 +16,7 @@ from contextlib import aclosing
 from functools import partial
 
 import trio
-from attrs import define, field, frozen
+from attrs import field
 
 from kesoku_actors.actors import Cell, ChildExit, ChildSpec, Dynamic, Restart
 from kesoku_actors.gateway import Summons
@@ -27,6 +27,7 @@ from kesoku_actors.session.worker import WorkerEnd, worker
 from kesoku_actors.store import BeginEpoch, DeadCall, EndJob, EpochBegun, GiveBack, PostNotice, StageOutcome, WorkerKey
 from kesoku_actors.store.again import until_answered
 from kesoku_actors.tools import lost_job
+from kesoku_actors.values import define, frozen
 
 WAITS = frozenset({Status.PENDING_AGENT})
 MAX_CRASHES = 3

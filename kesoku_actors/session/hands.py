@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import trio
-from attrs import asdict, define, field, frozen
+from attrs import asdict, field
 
 from kesoku_actors.actors import ActorStopped, MailboxFull
 from kesoku_actors.clock import World
@@ -46,7 +46,7 @@ from kesoku_actors.store import CommitReply, Committed, WorkerKey
 from kesoku_actors.store.again import until_answered
 from kesoku_actors.tools import ToolCall, ToolRegistry, Tools
 from kesoku_actors.turnlog import Notes, TurnLog
-from kesoku_actors.values import evolve
+from kesoku_actors.values import define, evolve, frozen
 
 
 def _nothing() -> None:

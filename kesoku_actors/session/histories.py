@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from attrs import define, field, frozen
+from attrs import field
 
 from kesoku_actors.gateway import Gateway, Latches
 from kesoku_actors.protocol import Message
 from kesoku_actors.session.history import History
+from kesoku_actors.values import define, frozen
 
 MAX_SESSIONS = 256
 MAX_ROWS = 20_000

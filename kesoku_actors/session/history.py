@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.llm.kept_talk import KeptTalks
 from kesoku_actors.llm.port import StepContent
@@ -21,6 +21,7 @@ from kesoku_actors.session.kept_preparation import KeptPreparation
 from kesoku_actors.session.ladder import NOTHING_CUT, Cut
 from kesoku_actors.session.units import Placed
 from kesoku_actors.store import Commit, Committed
+from kesoku_actors.values import define
 
 
 @define(eq=False)

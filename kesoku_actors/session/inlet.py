@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.protocol import (
     BusyMode,
@@ -22,6 +22,7 @@ from kesoku_actors.protocol import (
 from kesoku_actors.session import vocabulary as v
 from kesoku_actors.session.arrivals import Bell
 from kesoku_actors.tools import AwaitingApproval, Settled, Started, ToolEvent
+from kesoku_actors.values import define
 
 
 @define(eq=False)

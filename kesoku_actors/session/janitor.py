@@ -13,7 +13,6 @@ from functools import partial
 from typing import Protocol
 
 import trio
-from attrs import frozen
 
 from kesoku_actors.actors import Cell
 from kesoku_actors.gateway import Gateway, Summons
@@ -21,6 +20,7 @@ from kesoku_actors.log import Logger
 from kesoku_actors.protocol import Activity, ActivityChanged, Channel, SessionInfo, SessionState
 from kesoku_actors.store import WipeSession
 from kesoku_actors.store.again import until_answered
+from kesoku_actors.values import frozen
 
 
 class Folders(Protocol):

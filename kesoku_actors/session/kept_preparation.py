@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 
-from attrs import define, field, frozen
+from attrs import field
 
 from kesoku_actors.llm.port import StepContent
 from kesoku_actors.protocol import Message
@@ -25,6 +25,7 @@ from kesoku_actors.session.preparation import (
     summarised_up_to,
 )
 from kesoku_actors.session.reach import row_tokens
+from kesoku_actors.values import define, frozen
 
 Cost = Callable[[Message], float]
 

@@ -19,13 +19,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from kesoku_actors.llm.port import StepContent
 from kesoku_actors.protocol import Message, Role, Type
 from kesoku_actors.protocol.summaries import Spot
 from kesoku_actors.session.preparation import Prepared, notice, shortened
 from kesoku_actors.session.units import Placed, Unit, turns, units
+from kesoku_actors.values import frozen
 
 HEAD: Final = 300
 TAIL: Final = 150

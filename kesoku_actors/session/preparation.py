@@ -24,12 +24,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from kesoku_actors.llm.port import StepContent
 from kesoku_actors.protocol import ATTACHMENTS, SYSTEM, Message, Role, Status, Type, attachments_in
 from kesoku_actors.protocol.summaries import Spot, Summary
 from kesoku_actors.session.units import Placed, turns
+from kesoku_actors.values import frozen
 
 LONG: Final = 2_000
 """Characters of a result that stays as it is."""

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
-from attrs import define, field, frozen
+from attrs import field
 
 from kesoku_actors.llm.port import ProviderError, Remedy, Request
 from kesoku_actors.log import Logger
@@ -25,7 +25,7 @@ from kesoku_actors.session.ladder import NOTHING_CUT, fit
 from kesoku_actors.session.preparation import Prepared, file_of, prepare
 from kesoku_actors.session.reach import row_tokens, tokens_in
 from kesoku_actors.session.vocabulary import BuildPrompt
-from kesoku_actors.values import evolve
+from kesoku_actors.values import define, evolve, frozen
 
 NUDGE: Final = "Please answer the last message now, in plain text."
 _COUNTS: Final = 20_000

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 import trio
-from attrs import define, field, frozen
+from attrs import field
 
 from kesoku_actors.actors import Cell, ChildSpec
 from kesoku_actors.clock import World
@@ -18,6 +18,7 @@ from kesoku_actors.llm.prices import dollars as shown
 from kesoku_actors.log import Logger
 from kesoku_actors.store import ReserveSpending, Settlement, SettleSpending, Store
 from kesoku_actors.store.again import until_answered
+from kesoku_actors.values import define, frozen
 
 DAY_S = 86_400
 

@@ -12,10 +12,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from attrs import define
-
 from kesoku_actors.llm.port import ProviderError
 from kesoku_actors.protocol import ATTACHMENTS, Message, attachments_in
+from kesoku_actors.values import define
 
 _PER_TOKEN_ASCII: Final = 3.6
 """Characters: English prose has more, code and numbers have fewer."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.protocol import Channel
+from kesoku_actors.values import define
 
 
 @define(eq=False)

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from attrs import frozen
-
 from kesoku_actors.session.turn import State, TurnLimits, begin, step
 from kesoku_actors.session.vocabulary import Effect, Event
 from kesoku_actors.store import WorkerKey
+from kesoku_actors.values import frozen
 
 
 @frozen(kw_only=True)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 import trio
-from attrs import define, evolve, frozen
+from attrs import evolve
 
 from kesoku_actors.clock import World
 from kesoku_actors.gateway import Gateway
@@ -32,6 +32,7 @@ from kesoku_actors.session.reach import row_tokens, tokens_in
 from kesoku_actors.session.summary_prompt import SYSTEM, asking, bundled, question
 from kesoku_actors.store import StoreSummaries
 from kesoku_actors.store.again import until_answered
+from kesoku_actors.values import define, frozen
 
 MOST_TRIES: Final = 3
 MOST_HALVINGS: Final = 4

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Final
 
 import trio
-from attrs import define, evolve, field, frozen
+from attrs import evolve, field
 
 from kesoku_actors.actors import ActorStopped, Cell
 from kesoku_actors.clock import World
@@ -28,6 +28,7 @@ from kesoku_actors.protocol import ENDED, Changed, Channel, Message, Role, Sessi
 from kesoku_actors.protocol.titles import first_words, tidied
 from kesoku_actors.session.brain import NOWHERE_ELSE, Brain
 from kesoku_actors.store import SetTitle, StoreFault
+from kesoku_actors.values import define, frozen
 
 PATIENCE_S: Final = 30.0
 TURNS: Final = 3

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from attrs import field, frozen
+from attrs import field
 
 from kesoku_actors.protocol import BusyMode, CallState, Reason, Step, Stop, Usage, Waiting
 from kesoku_actors.session.vocabulary import (
@@ -32,7 +32,7 @@ from kesoku_actors.session.vocabulary import (
     ToolWaiting,
 )
 from kesoku_actors.store.port import Commit, WorkerKey
-from kesoku_actors.values import evolve
+from kesoku_actors.values import evolve, frozen
 
 Hint = PersonSpoke | NoticeArrived | MessageWithdrawn | StopRequested | ModeSwitched | ShutdownRequested
 ToolNews = ToolStarted | ToolWaiting | ToolSettled

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from attrs import frozen
-
 from kesoku_actors.protocol import Message, Role
 from kesoku_actors.protocol.summaries import Spot
+from kesoku_actors.values import frozen
 
 
 @frozen

@@ -19,11 +19,12 @@ for a call not yet known.
 
 from __future__ import annotations
 
-from attrs import field, frozen
+from attrs import field
 
 from kesoku_actors.llm.port import Remedy, Reply
 from kesoku_actors.protocol import Activity, BusyMode, Outcome, Stop, Usage, Waiting
 from kesoku_actors.store.port import Commit, Committed, Refused, Registered
+from kesoku_actors.values import frozen
 
 # ---- events
 

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from functools import partial
 
 import trio
-from attrs import frozen
 
 from kesoku_actors.actors import Cell
 from kesoku_actors.errors import NotFound
@@ -23,6 +22,7 @@ from kesoku_actors.session.replay import Recorded
 from kesoku_actors.session.turn import begin, step
 from kesoku_actors.store import RegisterWorker, WorkerKey
 from kesoku_actors.store.again import until_answered
+from kesoku_actors.values import frozen
 
 
 @frozen(kw_only=True)

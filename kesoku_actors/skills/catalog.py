@@ -10,11 +10,10 @@ import difflib
 from collections.abc import Iterable
 from pathlib import Path
 
-from attrs import frozen
-
 from kesoku_actors.errors import NotFound
 from kesoku_actors.skills.front_matter import Header
 from kesoku_actors.skills.platforms import runs_on
+from kesoku_actors.values import frozen
 
 
 class NoSuchSkill(NotFound):

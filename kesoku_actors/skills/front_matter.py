@@ -21,10 +21,9 @@ from collections.abc import Iterator, Mapping
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
-from attrs import frozen
-
 from kesoku_actors.errors import UsageError
 from kesoku_actors.skills.platforms import platform
+from kesoku_actors.values import frozen
 
 if TYPE_CHECKING:
     from ruamel.yaml.events import Event

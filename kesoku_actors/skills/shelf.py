@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.skills.catalog import Catalog, catalog_of
 from kesoku_actors.skills.folders import Mark, look, read_roots
+from kesoku_actors.values import define
 
 
 @define(kw_only=True, eq=False)

@@ -20,10 +20,11 @@ from typing import Final, Protocol, TypeVar
 import apsw
 import outcome
 import trio
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.store.port import StoreBusy, StoreFault
 from kesoku_actors.store.reading import open_for_reading, reading
+from kesoku_actors.values import define
 
 T = TypeVar("T")
 

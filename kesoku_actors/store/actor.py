@@ -22,7 +22,7 @@ from typing import Final, TypeVar
 
 import apsw
 import trio
-from attrs import Factory, define, field, frozen
+from attrs import Factory, field
 
 from kesoku_actors.actors import Cell, Letter
 from kesoku_actors.clock import IdSource, World
@@ -34,6 +34,7 @@ from kesoku_actors.store.port import Command, Publication
 from kesoku_actors.store.reader import Reader
 from kesoku_actors.store.soundness import check_beside
 from kesoku_actors.store.transaction import Rules
+from kesoku_actors.values import define, frozen
 
 T = TypeVar("T")
 

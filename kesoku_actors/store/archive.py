@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from attrs import field, frozen
+from attrs import field
 
 from kesoku_actors.clock import ID_LENGTH
 from kesoku_actors.errors import UsageError
@@ -32,6 +32,7 @@ from kesoku_actors.protocol import (
     Step,
     Type,
 )
+from kesoku_actors.values import frozen
 
 HIGHEST: Final = 1 << 53
 """No number is larger: JSON readers would round it."""

@@ -14,8 +14,6 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from attrs import frozen
-
 from kesoku_actors.protocol import (
     ASKS,
     ENDED,
@@ -49,6 +47,7 @@ from kesoku_actors.store.turns import (
     take,
 )
 from kesoku_actors.store.workers import is_registered, write_down
+from kesoku_actors.values import frozen
 
 _LEFT_OPEN: Final = (
     "SELECT EXISTS (SELECT 1 FROM messages INDEXED BY messages_open WHERE session_no = ?1"

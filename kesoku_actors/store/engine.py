@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import apsw
-from attrs import Factory, define, evolve, field, frozen
+from attrs import Factory, evolve, field
 
 from kesoku_actors.clock import Clock
 from kesoku_actors.errors import KesokuError
@@ -38,6 +38,7 @@ from kesoku_actors.store import (
 from kesoku_actors.store.memory import Memory
 from kesoku_actors.store.queries import head
 from kesoku_actors.store.transaction import Changes, Rules, Transaction
+from kesoku_actors.values import define, frozen
 
 Handler = Callable[[Transaction, Any], object]
 """Carries out one kind of command; which kind is the table's to say."""

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from attrs import frozen
-
 from kesoku_actors.actors import Ref
 from kesoku_actors.protocol import BusyMode, JobBegun, Message, Standing, Stop, TooManyJobs
 from kesoku_actors.store import port
 from kesoku_actors.store.reader import Reader
+from kesoku_actors.values import frozen
 
 
 @frozen

@@ -10,11 +10,10 @@ import struct
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from attrs import frozen
-
 from kesoku_actors.store import faults
 from kesoku_actors.store.port import StoreDamaged
 from kesoku_actors.store.schema import APPLICATION_ID, SCHEMA
+from kesoku_actors.values import frozen
 
 _MAGIC: Final = b"SQLite format 3\x00"
 _BYTES: Final = 100

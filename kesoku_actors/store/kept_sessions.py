@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.protocol import Channel, Message, SessionState, Status, Type
 from kesoku_actors.store.session_row import Session
+from kesoku_actors.values import define
 
 MOST_AT_WORK: Final = 10_000
 MOST_IDLE: Final = 256

@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import apsw
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.protocol import Message
 from kesoku_actors.store.kept_sessions import KeptSessions
 from kesoku_actors.store.session_row import Session
 from kesoku_actors.store.sql import select
+from kesoku_actors.values import define
 
 Hired = tuple[int, int]
 """Epoch and worker."""

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Final
 
 import apsw
-from attrs import frozen
 
 from kesoku_actors.store import faults
 from kesoku_actors.store.access import Connect
@@ -27,6 +26,7 @@ from kesoku_actors.store.queries import head
 from kesoku_actors.store.schema import SCHEMA, migrate
 from kesoku_actors.store.soundness import check_soundness
 from kesoku_actors.store.sql import plan_once, scalar, select
+from kesoku_actors.values import frozen
 
 MIN_SQLITE: Final = (3, 51, 3)
 """Earlier ones may lose pages of the write-ahead log."""

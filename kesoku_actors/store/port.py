@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from attrs import field, frozen
+from attrs import field
 
 from kesoku_actors.errors import Fault
 from kesoku_actors.protocol import (
@@ -36,6 +36,7 @@ from kesoku_actors.protocol import (
     Waiting,
 )
 from kesoku_actors.protocol.summaries import Summary
+from kesoku_actors.values import frozen
 
 if TYPE_CHECKING:
     from kesoku_actors.store.archive import SessionArchive

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import apsw
-from attrs import frozen
 
 from kesoku_actors.protocol import (
     Approval,
@@ -42,6 +41,7 @@ from kesoku_actors.store.rows import (
     stop_of,
 )
 from kesoku_actors.store.sql import first, scalar, select
+from kesoku_actors.values import frozen
 
 _HEAD = (
     "SELECT (SELECT value FROM meta WHERE name = 'counter'), (SELECT max(seq) FROM messages),"

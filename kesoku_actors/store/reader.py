@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 import trio
-from attrs import frozen
 
 from kesoku_actors.protocol import Approval, BusyMode, Channel, Job, Message, SessionInfo, Stop, Usage, Waiting
 from kesoku_actors.protocol.summaries import Summary
@@ -17,6 +16,7 @@ from kesoku_actors.store.port import Chunk, OpenCall, Publication, StopOutcome, 
 from kesoku_actors.store.queries import SessionHistory
 from kesoku_actors.store.records import SessionRecord, count_steps, record
 from kesoku_actors.store.transaction import Rules
+from kesoku_actors.values import frozen
 
 if TYPE_CHECKING:
     from kesoku_actors.store.archive import SessionArchive

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 import apsw
-from attrs import frozen
 
 from kesoku_actors.protocol import CallState, Job, Message, Outcome, SessionInfo, Stop, StoredStep
 from kesoku_actors.store import queries
 from kesoku_actors.store.rows import MESSAGE_COLUMNS, message_of
 from kesoku_actors.store.sql import scalar, select
+from kesoku_actors.values import frozen
 
 _TURNS: Final = (
     "SELECT m.id, t.began, t.attempts, t.spent_s FROM turns t JOIN messages m ON m.seq = t.root_seq"

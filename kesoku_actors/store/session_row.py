@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Final
 
 import apsw
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.protocol import BusyMode, Channel, Message, SessionState, Waiting
 from kesoku_actors.store.sql import Row, first
+from kesoku_actors.values import define
 
 _READ: Final = (
     "SELECT s.no, s.id, s.chatbot_id, s.channel_id, s.state, s.title, c.mode, s.last_activity, s.turns, s.self_started,"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import apsw
-from attrs import define, field, frozen
+from attrs import field
 
 from kesoku_actors.clock import Clock
 from kesoku_actors.errors import NotFound
@@ -38,6 +38,7 @@ from kesoku_actors.store.port import Publication
 from kesoku_actors.store.rows import MESSAGE_COLUMNS, changed, filled, message_of, to_json
 from kesoku_actors.store.session_row import Session, read_session
 from kesoku_actors.store.sql import Row, first, scalar, select
+from kesoku_actors.values import define, frozen
 
 __all__ = ["Changes", "Rules", "Session", "Transaction"]
 

@@ -16,10 +16,11 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-from attrs import field, frozen
+from attrs import field
 
 from kesoku_actors.protocol import Channel
 from kesoku_actors.tools.registry import Tool
+from kesoku_actors.values import frozen
 
 WITHIN_S: Final = 3_600.0
 

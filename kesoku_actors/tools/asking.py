@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import trio
-from attrs import define
 
 from kesoku_actors.actors import Cell
 from kesoku_actors.clock import Clock
@@ -21,6 +20,7 @@ from kesoku_actors.tools.board import Board, Run
 from kesoku_actors.tools.patience import until_it_stands
 from kesoku_actors.tools.port import Journal, Settled, ToolOutcome
 from kesoku_actors.tools.registry import Asking, Tool
+from kesoku_actors.values import define
 
 _UNDECIDED: Final = frozenset({CallState.COMMITTED, CallState.WAITING})
 

@@ -19,10 +19,11 @@ import enum
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.protocol import CallState
 from kesoku_actors.tools.port import AwaitingApproval, RunningCall, Sink, Started, ToolCall, ToolEvent
+from kesoku_actors.values import define
 
 
 class Ending(enum.Enum):

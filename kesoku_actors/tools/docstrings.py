@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from attrs import frozen
+from kesoku_actors.values import frozen
 
 _GOOGLE: Final = re.compile(r"^((Keyword )?(Args|Arguments)|(Other )?Parameters|Params|Attributes):\s*$")
 _GOOGLE_END: Final = re.compile(r"^(Returns?|Yields?|Raises|Examples?|Notes?|See Also|Warnings?|Warns|Todo):\s*$")

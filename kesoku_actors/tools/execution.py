@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import trio
-from attrs import define, evolve, field, frozen
+from attrs import evolve, field
 
 from kesoku_actors.actors.leaves import has_leaf, leaves
 from kesoku_actors.protocol import Outcome
@@ -24,6 +24,7 @@ from kesoku_actors.tools.raised import said_by
 from kesoku_actors.tools.registry import Tool
 from kesoku_actors.tools.results import text_of
 from kesoku_actors.tools.threads import Stage, ThreadCall
+from kesoku_actors.values import define, frozen
 
 NO_OUTPUT: Final = "(no output)"
 _ERROR_CHARS: Final = 2_000

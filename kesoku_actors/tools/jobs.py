@@ -12,13 +12,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.clock import Clock
 from kesoku_actors.protocol import CallState, JobBegun, JobEnding, Outcome, TooManyJobs, job_id
 from kesoku_actors.tools.board import Board, Ending, Run
 from kesoku_actors.tools.patience import until_it_stands
 from kesoku_actors.tools.port import Journal, NewJob, Settled, ToolOutcome
+from kesoku_actors.values import define
 
 MAX_JOBS: Final = 8
 NOTICE_CHARS: Final = 2_000

@@ -25,11 +25,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, TypeVar
 
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.errors import UsageError
 from kesoku_actors.tools.raised import said_by
 from kesoku_actors.tools.registry import ToolRegistry
+from kesoku_actors.values import define
 
 _LONGEST_TEXT: Final = 300
 Loaded = TypeVar("Loaded")

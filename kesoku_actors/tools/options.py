@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from attrs import field, frozen
+from attrs import field
 
 from kesoku_actors.tools.approval import ApprovalRules
 from kesoku_actors.tools.jobs import MAX_JOBS
 from kesoku_actors.tools.output import OUTPUT_CHARS
 from kesoku_actors.tools.port import RunningCall
+from kesoku_actors.values import frozen
 
 DEADLINE_S: Final = 300.0
 SHUTDOWN_GRACE_S: Final = 180.0

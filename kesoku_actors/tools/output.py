@@ -11,7 +11,9 @@ import re
 from collections import deque
 from typing import Final
 
-from attrs import define, field
+from attrs import field
+
+from kesoku_actors.values import define
 
 BYTES_KEPT: Final = 256 * 1024
 OUTPUT_CHARS: Final = 16_000

@@ -11,8 +11,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from attrs import frozen
-
 from kesoku_actors.protocol import (
     CallState,
     Channel,
@@ -23,6 +21,7 @@ from kesoku_actors.protocol import (
     Standing,
     TooManyJobs,
 )
+from kesoku_actors.values import frozen
 
 
 @frozen(kw_only=True)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NotRequired, Required, get_args, get_origin, get_type_hints
 
 import attrs
-from attrs import frozen
 
 from kesoku_actors.tools.docstrings import parse
 from kesoku_actors.tools.raised import said_by
@@ -24,6 +23,7 @@ from kesoku_actors.tools.shapes import (
     read_json,
     wrong,
 )
+from kesoku_actors.values import frozen
 
 REQUIRED: Final = object()
 """The default of what has none."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import field
 
 from kesoku_actors.errors import UsageError
 from kesoku_actors.protocol import ToolSchema
 from kesoku_actors.tools.port import ToolOutcome
 from kesoku_actors.tools.schema import Signature, signature_of
+from kesoku_actors.values import define, frozen
 
 
 class DuplicateTool(UsageError):

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.actors import (
     ActorStopped,
@@ -47,6 +47,7 @@ from kesoku_actors.tools.port import Journal, RunningCall, Settled, Sink, Starte
 from kesoku_actors.tools.registry import ToolRegistry
 from kesoku_actors.tools.shapes import InvalidArgument
 from kesoku_actors.tools.whole import presentable
+from kesoku_actors.values import define
 
 _ASKS: Final = "ask "
 """Begins the name of a child that asks for a yes."""

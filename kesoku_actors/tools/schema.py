@@ -17,8 +17,6 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Final, cast, get_args, get_origin, get_type_hints
 
-from attrs import frozen
-
 from kesoku_actors.errors import UsageError
 from kesoku_actors.protocol import ToolSchema
 from kesoku_actors.tools.annotations import shape_of
@@ -26,6 +24,7 @@ from kesoku_actors.tools.docstrings import parse
 from kesoku_actors.tools.port import ToolContext
 from kesoku_actors.tools.records import REQUIRED, Key, make_key, object_schema, take_keys
 from kesoku_actors.tools.shapes import UnsupportedAnnotation
+from kesoku_actors.values import frozen
 
 _NAME: Final = re.compile(r"[^\W\d][\w.-]{0,63}")
 """Letters and digits of any script; `llm/dialects` map a name that a provider refuses."""

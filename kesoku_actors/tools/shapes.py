@@ -14,9 +14,10 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from kesoku_actors.errors import PeerError, UsageError
+from kesoku_actors.values import frozen
 
 _SHOWN_CHARS: Final = 80
 

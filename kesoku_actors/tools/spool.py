@@ -17,9 +17,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.tools.output import harmless
+from kesoku_actors.values import define
 
 FOLDER: Final = "output"
 """In the session's folder."""

@@ -16,7 +16,9 @@ from contextlib import suppress
 from typing import Any
 
 import trio
-from attrs import define, field
+from attrs import field
+
+from kesoku_actors.values import define
 
 
 class Stage(enum.Enum):

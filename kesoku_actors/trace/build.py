@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from attrs import frozen
-
 from kesoku_actors.protocol import Job, Message, Reason, Role, SessionInfo, Status, Step, Stop, StoredStep, Type
 from kesoku_actors.store import CallRecord, SessionRecord, TurnRecord
 from kesoku_actors.trace.calls import call_item
@@ -29,6 +27,7 @@ from kesoku_actors.trace.items import (
 )
 from kesoku_actors.trace.model import Item, Kind, State, Tokens, Trace, Turn
 from kesoku_actors.turnlog import LoggedInference
+from kesoku_actors.values import frozen
 
 Price = Callable[[str, Tokens], float | None]
 """What an inference of a model cost, in US dollars; none when that is not known."""

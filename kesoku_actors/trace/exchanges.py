@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from attrs import define, evolve, field
+from attrs import evolve, field
 
 from kesoku_actors.protocol import Message, StoredStep, Type
 from kesoku_actors.trace.model import Exchange, Source, Tokens
 from kesoku_actors.turnlog import LoggedInference, to_yaml
+from kesoku_actors.values import define
 
 Mask = Callable[[str], str]
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from attrs import asdict, field, frozen
+from attrs import asdict, field
 
 from kesoku_actors.protocol import SessionInfo
+from kesoku_actors.values import frozen
 
 
 class Kind(StrEnum):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 import trio
-from attrs import define, field, frozen
+from attrs import field
 
 from kesoku_actors.actors import ActorStopped, Cell, ChildSpec
 from kesoku_actors.errors import NotFound
@@ -26,6 +26,7 @@ from kesoku_actors.store import StoreFault
 from kesoku_actors.turnlog.document import without_data
 from kesoku_actors.turnlog.inference import Inference
 from kesoku_actors.turnlog.shelf import Shelf
+from kesoku_actors.values import define, frozen
 
 CAPACITY: Final = 64
 MOST_MESSAGES: Final = 100_000

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from kesoku_actors.clock import Clock
 from kesoku_actors.llm.port import Body, Emit, Limits, Piece, Provider, ProviderError, Reply, Request
 from kesoku_actors.turnlog.actor import TurnLog
 from kesoku_actors.turnlog.inference import Notes
+from kesoku_actors.values import frozen
 
 
 @frozen(kw_only=True)

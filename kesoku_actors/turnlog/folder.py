@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, TextIO
 
-from attrs import frozen
+from kesoku_actors.values import frozen
 
 NAME: Final = re.compile(r"llm-turn-([0-9]{1,20})\.log\.yaml\Z")
 HIGHEST: Final = 999_999

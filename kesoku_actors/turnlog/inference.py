@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from attrs import define, field, frozen
+from attrs import field
 
 from kesoku_actors.llm.port import Body, Piece, ProviderError, Reply, Request
 from kesoku_actors.protocol import DeltaKind, StepState, ToolSchema
+from kesoku_actors.values import define, frozen
 
 
 @frozen(kw_only=True)

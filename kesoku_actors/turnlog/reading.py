@@ -16,9 +16,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from attrs import frozen
-
 from kesoku_actors.turnlog.folder import LogFile, survey
+from kesoku_actors.values import frozen
 
 LARGEST: Final = 64 << 20
 """Bytes of a file that are read."""

@@ -12,12 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TextIO
 
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.turnlog.document import make_document
 from kesoku_actors.turnlog.folder import LogFile, delete, survey, write_new
 from kesoku_actors.turnlog.inference import Inference
 from kesoku_actors.turnlog.yaml_text import Edit, write_yaml
+from kesoku_actors.values import define
 
 _BREATH_CHARS: Final = 16_384
 _BREATH_S: Final = 0.0001

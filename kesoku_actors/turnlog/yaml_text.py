@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from attrs import frozen
+from kesoku_actors.values import frozen
 
 DEEPEST: Final = 150
 """Levels of lists and objects within each other; deeper parts are replaced by a remark."""

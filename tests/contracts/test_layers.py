@@ -9,12 +9,12 @@ import pytest
 from .source import PRODUCT, Module, modules
 
 ROWS = {
+    "values": -1,
     "": 0,
     "errors": 0,
     "log": 0,
     "invocation": 0,
     "clock": 0,
-    "values": 0,
     "protocol": 1,
     "actors": 2,
     "files": 2,

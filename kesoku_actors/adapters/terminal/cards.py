@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import evolve
 from rich.text import Text
 
 from kesoku_actors.adapters.terminal.harmless import harmless, one_line
 from kesoku_actors.protocol import Outcome
+from kesoku_actors.values import frozen
 
 EXCERPT_LINES: Final = 6
 _LONGEST_LINE: Final = 500

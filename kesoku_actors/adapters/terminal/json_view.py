@@ -18,7 +18,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from attrs import asdict, define, field
+from attrs import asdict, field
 
 from kesoku_actors.adapters.terminal.output import Output
 from kesoku_actors.adapters.terminal.summary import TurnSummary
@@ -35,6 +35,7 @@ from kesoku_actors.protocol import (
     ToolEnded,
     ToolProgress,
 )
+from kesoku_actors.values import define
 
 NAMES: Final[Mapping[type[Event], str]] = {
     Delta: "delta",

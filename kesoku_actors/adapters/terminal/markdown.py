@@ -11,11 +11,13 @@ from io import StringIO
 from itertools import pairwise
 from typing import Final
 
-from attrs import define, field, frozen
+from attrs import field
 from markdown_it import MarkdownIt
 from rich.console import Console, Group, RenderableType
 from rich.markdown import Markdown
 from rich.text import Text
+
+from kesoku_actors.values import define, frozen
 
 _PARSER: Final = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
 _STYLES: Final = re.compile(r"\x1b\[[0-9;]*m")

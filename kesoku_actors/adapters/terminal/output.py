@@ -11,9 +11,9 @@ import select
 from typing import Protocol, TextIO
 
 import trio
-from attrs import frozen
 
 from kesoku_actors.adapters.courier import SurfaceGone
+from kesoku_actors.values import frozen
 
 
 class ReaderGone(SurfaceGone):

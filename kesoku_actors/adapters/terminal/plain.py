@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.adapters.courier import SurfaceGone
 from kesoku_actors.adapters.terminal.harmless import harmless, one_line
@@ -20,6 +20,7 @@ from kesoku_actors.adapters.terminal.render import receipt_lines
 from kesoku_actors.adapters.terminal.summary import ChatState, TurnSummary, summary_line
 from kesoku_actors.adapters.terminal.view import Leaf
 from kesoku_actors.protocol import Activity, ActivityChanged, Changed, Event, Role, Status, StopEnded, Type
+from kesoku_actors.values import define
 
 
 @define(eq=False)

@@ -15,7 +15,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, assert_never
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from kesoku_actors.protocol import (
     ENDED,
@@ -38,6 +38,7 @@ from kesoku_actors.protocol import (
     ToolProgress,
     Type,
 )
+from kesoku_actors.values import frozen
 
 
 @frozen

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from attrs import define, field
+from attrs import field
 from rich.cells import cell_len
 from rich.text import Text
 
@@ -24,6 +24,7 @@ from kesoku_actors.adapters.terminal.transcript import Transcript
 from kesoku_actors.adapters.terminal.view import Leaf
 from kesoku_actors.clock import Clock
 from kesoku_actors.protocol import Activity, Event
+from kesoku_actors.values import define
 
 Size = Callable[[], tuple[int, int]]
 """Columns and lines of the window."""

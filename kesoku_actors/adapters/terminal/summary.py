@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Final
 
-from attrs import frozen
-
 from kesoku_actors.llm.prices import dollars
 from kesoku_actors.protocol import Message, Status, StoredStep, Type
+from kesoku_actors.values import frozen
 
 
 class ChatState(StrEnum):

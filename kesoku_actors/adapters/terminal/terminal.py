@@ -15,7 +15,7 @@ from contextlib import aclosing, suppress
 from typing import Protocol
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.adapters.courier import DeliveryPort, SurfaceGone, deliver_channel
 from kesoku_actors.adapters.terminal.output import ReaderGone
@@ -34,6 +34,7 @@ from kesoku_actors.protocol import (
     StoredStep,
 )
 from kesoku_actors.store.port import Chunk
+from kesoku_actors.values import define
 
 
 class Told(Protocol):

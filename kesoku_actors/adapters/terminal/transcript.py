@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, assert_never
 
-from attrs import define, evolve, field
+from attrs import evolve, field
 from rich.text import Text
 
 from kesoku_actors.adapters.terminal.cards import Card
@@ -34,6 +34,7 @@ from kesoku_actors.adapters.terminal.render import (
 from kesoku_actors.adapters.terminal.view import Leaf
 from kesoku_actors.clock import Clock
 from kesoku_actors.protocol import Activity, DeltaKind, Event
+from kesoku_actors.values import define
 
 _THOUGHT_LINES: Final = 4
 _THOUGHT_CHARACTERS: Final = 2_000

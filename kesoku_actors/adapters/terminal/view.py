@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from attrs import frozen
-
 from kesoku_actors.adapters.terminal.summary import TurnSummary
 from kesoku_actors.protocol import Event, Message, Role
+from kesoku_actors.values import frozen
 
 CUT: Final = "cut off: the model reached its output limit; ask it to go on"
 

@@ -11,10 +11,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TextIO
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.adapters.terminal.harmless import harmless
 from kesoku_actors.protocol import DeltaKind, Message, Outcome, Type
+from kesoku_actors.values import define
 
 WIDTH: Final = 92
 _MARGIN: Final = " " * 10

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Final
 
 import trio
-from attrs import frozen
 
 import kesoku_actors
 from kesoku_actors.app.demo.narrator import Narrator
 from kesoku_actors.app.demo.stage import PATIENCE_S, DemoFailed, Stage
 from kesoku_actors.protocol import Outcome, Reason, Status, Stop, Type
+from kesoku_actors.values import frozen
 
 _LOOK_S: Final = 0.05
 _PAYMENT: Final = "Pay the baker 100, exactly once."

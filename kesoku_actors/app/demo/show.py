@@ -10,7 +10,6 @@ from string import Template
 from typing import Final
 
 import trio
-from attrs import frozen
 
 from kesoku_actors.actors import SystemFailed
 from kesoku_actors.app.chat_request import TERMINAL
@@ -26,6 +25,7 @@ from kesoku_actors.app.trace import make_trace
 from kesoku_actors.errors import UsageError
 from kesoku_actors.protocol import Channel
 from kesoku_actors.trace import render_page, trace_data
+from kesoku_actors.values import frozen
 
 _CONFIG: Final = """\
 [agent]

@@ -7,7 +7,7 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Final
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.actors import run_system
 from kesoku_actors.adapters.courier import deliver_channel
@@ -33,6 +33,7 @@ from kesoku_actors.protocol import (
     Type,
 )
 from kesoku_actors.store import Chunk, Posted
+from kesoku_actors.values import define
 
 _STREAMED: Final = {Type.TEXT: DeltaKind.TEXT, Type.THOUGHT: DeltaKind.THOUGHT}
 PATIENCE_S: Final = 60.0

@@ -12,8 +12,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from attrs import frozen
-
 from kesoku_actors.errors import UsageError
 from kesoku_actors.log import Mask
 from kesoku_actors.protocol import DecodeError, decode, make_converter
@@ -28,6 +26,7 @@ from kesoku_actors.store.archive import (
     SessionArchive,
     SessionHead,
 )
+from kesoku_actors.values import frozen
 
 VERSION: Final = 1
 FORMAT: Final = "kesoku-actors history"

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import trio
-from attrs import frozen
 
 from kesoku_actors.app.history.export_lines import end_line, header_line, masked, session_lines
 from kesoku_actors.app.history.finding import reading, the_session
@@ -22,6 +21,7 @@ from kesoku_actors.errors import NotFound, UsageError
 from kesoku_actors.log import mask_secrets
 from kesoku_actors.protocol import SessionState
 from kesoku_actors.store import Reader
+from kesoku_actors.values import frozen
 
 EVERY = 1 << 40
 """More sessions than there are."""

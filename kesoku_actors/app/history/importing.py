@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Final
 
-from attrs import frozen
-
 from kesoku_actors.app.history.export_lines import (
     KINDS,
     LONGEST_LINE,
@@ -27,6 +25,7 @@ from kesoku_actors.errors import UsageError
 from kesoku_actors.store import Durability, Imported
 from kesoku_actors.store.alone import importing_into
 from kesoku_actors.store.archive import SessionArchive
+from kesoku_actors.values import frozen
 
 _MOST_LINES: Final = 5_000_000
 STDIN: Final = "-"

@@ -12,12 +12,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from attrs import frozen
-
 from kesoku_actors.adapters.terminal.harmless import harmless, one_line
 from kesoku_actors.llm.prices import spelled, total
 from kesoku_actors.protocol import Message, Outcome, Role, SessionInfo, Status, Step, StepState, StoredStep, Type, Usage
 from kesoku_actors.protocol.summaries import Summary
+from kesoku_actors.values import frozen
 
 _ARGUMENT_CHARS: Final = 2_000
 

@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from typing import Final
 
 import trio
-from attrs import frozen
 
 from kesoku_actors.adapters.terminal.harmless import harmless, one_line
 from kesoku_actors.app.history.finding import reading
@@ -25,6 +24,7 @@ from kesoku_actors.clock import World
 from kesoku_actors.log import Logger, mask_secrets, write_if_open
 from kesoku_actors.search import Hit, IndexUnusable, Search
 from kesoku_actors.store import Reader
+from kesoku_actors.values import frozen
 
 _MANY: Final = 5_000
 """Changes that take a moment to index: a person should know why nothing comes."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import trio
-from attrs import frozen
 
 from kesoku_actors.app.history.export_lines import masked, session_lines
 from kesoku_actors.app.history.finding import reading, the_session
@@ -20,6 +19,7 @@ from kesoku_actors.protocol import SessionInfo, Usage
 from kesoku_actors.protocol.summaries import Summary
 from kesoku_actors.store import SessionRecord
 from kesoku_actors.store.archive import SessionArchive
+from kesoku_actors.values import frozen
 
 
 @frozen(kw_only=True)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from kesoku_actors.app.sections.rules import Count, Few, Lines, Money, Price, Seconds, Steps, Text, Zone
 from kesoku_actors.protocol import BusyMode
+from kesoku_actors.values import frozen
 
 
 @frozen(kw_only=True)

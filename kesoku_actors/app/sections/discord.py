@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from attrs import field, frozen
+from attrs import field
 
 from kesoku_actors.app.sections.rules import Secret, Text
 from kesoku_actors.app.sections.tools import Approve
 from kesoku_actors.protocol import BusyMode
+from kesoku_actors.values import frozen
 
 
 @frozen(kw_only=True)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
 
-from attrs import frozen
+from kesoku_actors.values import frozen
 
 DAY_S: Final = 86_400.0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attrs import frozen
+from kesoku_actors.values import frozen
 
 
 @frozen(kw_only=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from attrs import field, frozen
+from attrs import field
 
 from kesoku_actors.app.sections.rules import SHORT, Few, ModuleName, Pattern, Seconds, Text, VariableName, between
+from kesoku_actors.values import frozen
 
 Approve = Literal["never", "risky", "always"]
 

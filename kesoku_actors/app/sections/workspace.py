@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from attrs import frozen
+from kesoku_actors.values import frozen
 
 
 @frozen(kw_only=True)

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from attrs import define, evolve, field, frozen
+from attrs import evolve, field
 
 from kesoku_actors.llm.dialects.names import NameRule
 from kesoku_actors.llm.port import Reply
 from kesoku_actors.protocol import ToolSchema
+from kesoku_actors.values import define, frozen
 
 
 @frozen(kw_only=True)

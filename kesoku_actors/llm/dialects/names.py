@@ -12,7 +12,7 @@ import re
 import unicodedata
 from typing import Final
 
-from attrs import frozen
+from kesoku_actors.values import frozen
 
 _DIGITS: Final = 16
 _MAPPED: Final = re.compile(rf".*_x[0-9a-f]{{{_DIGITS}}}", re.DOTALL)

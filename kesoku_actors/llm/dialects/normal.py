@@ -13,7 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import unquote
 
-from attrs import define, field
+from attrs import field
+
+from kesoku_actors.values import define
 
 _MOST_NODES: Final = 2_000
 _DEEPEST: Final = 60

@@ -12,9 +12,8 @@ from io import BufferedIOBase
 from itertools import islice
 from typing import Final
 
-from attrs import frozen
-
 from kesoku_actors.files.places import Refused
+from kesoku_actors.values import frozen
 
 SNIFFED: Final = 8_192
 LINE_CHARS: Final = 2_000

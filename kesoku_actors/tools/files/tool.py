@@ -11,7 +11,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from attrs import field, frozen
+from attrs import field
 
 from kesoku_actors.files.descent import Spot, descended
 from kesoku_actors.files.pictures import HEAD_BYTES, Picture, picture_of
@@ -20,6 +20,7 @@ from kesoku_actors.protocol import ATTACHMENTS, Attachment, Outcome
 from kesoku_actors.tools.files.replacing import check_root, check_writable, replace
 from kesoku_actors.tools.files.texts import SNIFFED, Excerpt, encoded, excerpt, is_binary, is_wide, replaced_once
 from kesoku_actors.tools.port import ToolContext, ToolOutcome
+from kesoku_actors.values import frozen
 
 ATTACHED: Final = "attachments"
 """Where pictures from outside of the session's folder are copied to, in it: a provider finds them there (M8)."""

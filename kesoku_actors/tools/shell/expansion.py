@@ -18,9 +18,10 @@ from collections.abc import Iterable, Mapping
 from itertools import islice, product
 from typing import TYPE_CHECKING, Final
 
-from attrs import field, frozen
+from attrs import field
 
 from kesoku_actors.tools.shell.grammar import EXPANSIONS, text_of
+from kesoku_actors.values import frozen
 
 if TYPE_CHECKING:
     from tree_sitter import Node

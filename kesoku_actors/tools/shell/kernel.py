@@ -16,7 +16,8 @@ from signal import Signals
 from typing import Final, Protocol
 
 import trio
-from attrs import frozen
+
+from kesoku_actors.values import frozen
 
 END_GRACE_S: Final = 1.0
 """Between TERM and KILL."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.actors import Cell, ChildSpec
 from kesoku_actors.tools.shell.ending import end_all
 from kesoku_actors.tools.shell.kernel import END_GRACE_S, MACHINE, Kernel
 from kesoku_actors.tools.shell.process_table import Family
+from kesoku_actors.values import define
 
 _SHUTDOWN_S = 10.0
 """For all of them together: each takes a grace and about two seconds at most."""

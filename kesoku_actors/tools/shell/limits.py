@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from attrs import field, frozen
+from attrs import field
+
+from kesoku_actors.values import frozen
 
 _GIB: Final = 2**30
 _LEAST_MEMORY: Final = 4 * _GIB

@@ -17,9 +17,10 @@ from re import _constants as code  # type: ignore[attr-defined]  # not public, a
 from re import _parser as reader  # type: ignore[attr-defined]  # the same
 from typing import Any, Final, Protocol
 
-from attrs import define, field, frozen
+from attrs import field
 
 from kesoku_actors.errors import ConfigError
+from kesoku_actors.values import define, frozen
 
 _LARGEST: Final = 2**20
 """Bytes that RE2 may take for one pattern."""

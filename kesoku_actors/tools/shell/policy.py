@@ -21,10 +21,11 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from attrs import field, frozen
+from attrs import field
 
 from kesoku_actors.tools.shell.patterns import Pattern, compile_patterns
 from kesoku_actors.tools.shell.words import NotPlain, named, plain_words
+from kesoku_actors.values import frozen
 
 if TYPE_CHECKING:
     from kesoku_actors.tools.shell.readings import Readings

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 import trio
-from attrs import define, evolve, field, frozen
+from attrs import evolve, field
 
 from kesoku_actors.tools.output import Capture
 from kesoku_actors.tools.shell import process_table
@@ -24,6 +24,7 @@ from kesoku_actors.tools.shell.ending import end_all, living
 from kesoku_actors.tools.shell.kernel import CHUNK, MACHINE, Child, Command, Kernel, Output
 from kesoku_actors.tools.shell.process_table import Family, Process
 from kesoku_actors.tools.spool import FOLDER, Spool
+from kesoku_actors.values import define, frozen
 
 _HELD_BYTES: Final = 256 * 1024
 _HELD_S: Final = 0.1

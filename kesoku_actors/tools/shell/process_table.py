@@ -15,9 +15,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import Final
 
-from attrs import field, frozen
+from attrs import field
 
 from kesoku_actors.tools.shell.kernel import MACHINE, Kernel
+from kesoku_actors.values import frozen
 
 YOUNG_S: Final = 1.0
 """In less time no machine gives all its pids, which are 32,768 at least."""

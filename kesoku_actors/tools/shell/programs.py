@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from attrs import frozen
+from kesoku_actors.values import frozen
 
 
 @frozen(kw_only=True)

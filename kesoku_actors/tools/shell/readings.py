@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, field, frozen
+from attrs import field
 
 from kesoku_actors.tools.shell.expansion import MAY_SPLIT, ONE_PIECE, Fields, Scope, Values, combined, plain, values
 from kesoku_actors.tools.shell.feeding import Feed, feed_of, is_verbatim, printed_by, stray_words, words_of
@@ -28,6 +28,7 @@ from kesoku_actors.tools.shell.loose import loose_commands
 from kesoku_actors.tools.shell.programs import CODE, COMMAND_VARIABLES, RUNNERS, SHELLS
 from kesoku_actors.tools.shell.scope import scope_of
 from kesoku_actors.tools.shell.unwrapping import Fed, Hidden, Source, Words, source, unwrapped
+from kesoku_actors.values import define, frozen
 
 if TYPE_CHECKING:
     from tree_sitter import Node

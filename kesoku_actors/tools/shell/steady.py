@@ -14,9 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.tools.shell.kernel import Command, drained
+from kesoku_actors.values import define
 
 T = TypeVar("T")
 _THREADS: Final = 4

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from typing import Protocol
 
 import trio
-from attrs import frozen
 
 from kesoku_actors.tools.shell import process_table
 from kesoku_actors.tools.shell.ending import end_all, living
 from kesoku_actors.tools.shell.kernel import END_GRACE_S, MACHINE, Kernel
 from kesoku_actors.tools.shell.process_table import Family, Process
+from kesoku_actors.values import frozen
 
 
 class DeadCall(Protocol):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import trio
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from kesoku_actors.protocol import Outcome
 from kesoku_actors.tools.output import BYTES_KEPT, Capture
@@ -25,6 +25,7 @@ from kesoku_actors.tools.shell.process_table import CALL_VARIABLE, marked
 from kesoku_actors.tools.shell.sandbox import Sandbox, environment_inside
 from kesoku_actors.tools.shell.steady import SteadySpawn
 from kesoku_actors.tools.spool import Spool
+from kesoku_actors.values import frozen
 
 PASSED_ON: Final = ("HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
 """Variables of ours that a command gets to see, beside PATH and TERM (S14)."""

@@ -10,12 +10,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from attrs import frozen
-
 from kesoku_actors.tools.shell import programs
 from kesoku_actors.tools.shell.expansion import MAY_SPLIT, ONE_PIECE, Fields, plain
 from kesoku_actors.tools.shell.foreign import commands_in, commands_in_editor, commands_in_sed, sed_scripts
 from kesoku_actors.tools.shell.programs import Wrapper
+from kesoku_actors.values import frozen
 
 _BACKTICKED: Final = ("perl", "ruby", "php")
 _INPUT: Final = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})

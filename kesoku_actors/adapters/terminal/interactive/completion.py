@@ -11,9 +11,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from attrs import frozen
-
 from kesoku_actors.adapters.commands import Choice, CommandTable, Values
+from kesoku_actors.values import frozen
 
 MOST: Final = 50
 _LAST_WORD: Final = re.compile(r"(?:^|(?<=\s))\S+\Z")

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final, assert_never
 
 import trio
-from attrs import define, evolve, field
+from attrs import evolve, field
 
 from kesoku_actors.adapters.approvals import Decision
 from kesoku_actors.adapters.commands import (
@@ -61,6 +61,7 @@ from kesoku_actors.protocol import (
     Type,
 )
 from kesoku_actors.store import Chunk, NothingToStop, Posted, PostRefused, StoreFault
+from kesoku_actors.values import define
 
 LISTED: Final = 50
 _AGAIN: Final = "Ctrl-C again leaves"

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from attrs import frozen
-
 from kesoku_actors.adapters.commands import Lines, ModelInfo
 from kesoku_actors.protocol import Channel
+from kesoku_actors.values import frozen
 
 
 @frozen(kw_only=True)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, TextIO
 
-from attrs import define, field
+from attrs import field
 from prompt_toolkit.application import Application, in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer
@@ -43,6 +43,7 @@ from kesoku_actors.adapters.terminal.interactive.keys import (
     SuspendPressed,
     Told,
 )
+from kesoku_actors.values import define
 
 LONGEST_REMEMBERED: Final = 10_000
 """Characters; a longer text is a paste, and not kept in the history."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from attrs import frozen
 from rich.cells import cell_len, chop_cells
 
 from kesoku_actors.adapters.terminal.harmless import harmless
+from kesoku_actors.values import frozen
 
 PROMPT: Final = "› "
 _INDENT: Final = "  "

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO, TypeVar, assert_never
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.adapters.terminal.interactive.completion import Completion
 from kesoku_actors.adapters.terminal.interactive.conversation import Conversation
@@ -30,6 +30,7 @@ from kesoku_actors.adapters.terminal.interactive.keys import (
     SuspendPressed,
     Told,
 )
+from kesoku_actors.values import define
 
 if TYPE_CHECKING:  # prompt_toolkit takes its time
     from kesoku_actors.adapters.terminal.interactive.editor import Editor

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from kesoku_actors.adapters.terminal.interactive.input_rows import Typed
+from kesoku_actors.values import frozen
 
 
 @frozen

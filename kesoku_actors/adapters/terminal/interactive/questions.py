@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.adapters.approvals import Decision, chosen, question, short_id, told
 from kesoku_actors.adapters.commands import Choice
 from kesoku_actors.clock import Clock
 from kesoku_actors.gateway import Gateway
 from kesoku_actors.protocol import ANONYMOUS, Approval
+from kesoku_actors.values import define
 
 UNREAD_S: Final = 0.7
 """A card that stands for less than this has been read by nobody."""

@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from attrs import frozen
 from rich.cells import cell_len, chop_cells, set_cell_size
 
 from kesoku_actors.adapters.terminal.markdown import plain
+from kesoku_actors.values import frozen
 
 _BEGIN: Final = "\x1b[?2026h\x1b[?25l\x1b[?7l"
 _END: Final = "\x1b[?7h\x1b[?25h\x1b[?2026l"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import trio
-from attrs import define, evolve, field
+from attrs import evolve, field
 from rich.text import Text
 
 from kesoku_actors.adapters.terminal.harmless import harmless, one_line
@@ -24,6 +24,7 @@ from kesoku_actors.adapters.terminal.transcript import Transcript
 from kesoku_actors.adapters.terminal.view import Leaf
 from kesoku_actors.clock import Clock
 from kesoku_actors.protocol import Activity, Changed, Event, Message
+from kesoku_actors.values import define
 
 Size = Callable[[], tuple[int, int]]
 """Columns and lines of the window."""

@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from attrs import frozen
 from rich.cells import cell_len, set_cell_size
 
 from kesoku_actors.adapters.terminal.harmless import one_line
 from kesoku_actors.llm.prices import dollars
 from kesoku_actors.protocol import Activity
+from kesoku_actors.values import frozen
 
 _FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAME_S: Final = 0.2

@@ -9,11 +9,12 @@ from __future__ import annotations
 from enum import Enum
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from kesoku_actors.gateway import Gateway
 from kesoku_actors.protocol import CallState, Stop
 from kesoku_actors.store import NothingToStop, TooEarly
+from kesoku_actors.values import define
 
 
 class Press(Enum):

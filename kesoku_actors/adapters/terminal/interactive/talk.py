@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final, TextIO
 
 import trio
-from attrs import frozen
 
 from kesoku_actors.adapters.commands import COMMANDS
 from kesoku_actors.adapters.courier import SurfaceGone
@@ -22,6 +21,7 @@ from kesoku_actors.adapters.terminal.interactive.screen import Screen
 from kesoku_actors.clock import World
 from kesoku_actors.gateway import Gateway
 from kesoku_actors.protocol import Channel
+from kesoku_actors.values import frozen
 
 
 @frozen(kw_only=True)
