@@ -168,7 +168,7 @@ class Life:
         world.on_crash = system.cancel
         world.note("begins", life=self.number)
         async with system, trio.open_nursery() as nursery:
-            for observe in (observers.rows, observers.deltas, observers.buttons):
+            for observe in (observers.rows, observers.deltas, observers.surface):
                 nursery.start_soon(observe)
             if play.beside is not None:
                 nursery.start_soon(play.beside, self)

@@ -36,6 +36,12 @@ LONG: Final = "long"
 """A call that goes on as a job after two seconds, and ends after eight."""
 ENDLESS: Final = "endless"
 """A call that is ended at its deadline, 300 s, if not before."""
+MANY: Final = "many"
+"""Three calls at once, of which the first ends last."""
+GUARDED: Final = "guarded"
+"""A call that needs a person's yes, and one that needs none."""
+AHEAD: Final = "ahead"
+"""A call that goes on as a job, and one beside it that outlasts the job."""
 HANG: Final = "hang"
 """A stream that stalls: only another message or a stop ends it soon."""
 
@@ -44,15 +50,26 @@ def _work(seconds: float, *, again: bool = False) -> Call:
     return Call(name="work", arguments={"seconds": seconds, "again": again})
 
 
+def _risky() -> Call:
+    return Call(name="risky", arguments={"seconds": 1.0})
+
+
+def _long() -> Call:
+    return Call(name="long", arguments={"seconds": 8.0})
+
+
 SCENARIO: Final = Scenario(
     rules=(
         Rule(when_said=TALK, moves=(Think(thought="well", word_delay_s=0.5), Say(text="a b c", word_delay_s=1.0))),
         Rule(when_said=WORK, moves=(Say(text="I do.", word_delay_s=0.5), _work(3.0))),
         Rule(when_said=BOTH, moves=(_work(2.0), _work(5.0))),
+        Rule(when_said=MANY, moves=(_work(5.0), _work(1.0), _work(3.0))),
+        Rule(when_said=GUARDED, moves=(_risky(), _work(2.0))),
+        Rule(when_said=AHEAD, moves=(_long(), _work(10.0))),
         Rule(when_said=CHAIN, moves=(_work(1.0, again=True),)),
-        Rule(when_said=RISKY, moves=(Call(name="risky", arguments={"seconds": 1.0}),)),
+        Rule(when_said=RISKY, moves=(_risky(),)),
         Rule(when_said=THREAD, moves=(Call(name="count", arguments={}),)),
-        Rule(when_said=LONG, moves=(Call(name="long", arguments={"seconds": 8.0}),)),
+        Rule(when_said=LONG, moves=(_long(),)),
         Rule(when_said=ENDLESS, moves=(_work(1_000.0),)),
         Rule(when_said=HANG, moves=(Say(text="wait", word_delay_s=0.5), Stall())),
         Rule(when_result="again", moves=(Say(text="Once more."), _work(2.0))),
@@ -94,7 +111,7 @@ class NotedModel(ScriptedModel):
         except ProviderError:
             note("failed")
             raise
-        note("thought")
+        note("thought", calls=len(reply.calls))
         return reply
 
 
@@ -140,6 +157,6 @@ class Tools:
         return partial(_note, self.world, self.is_alive, about)
 
 
-def _note(world: World, is_alive: Callable[[], bool], about: dict[str, Any], kind: str) -> None:
+def _note(world: World, is_alive: Callable[[], bool], about: dict[str, Any], kind: str, **more: Any) -> None:
     if is_alive():
-        world.note(kind, **about)
+        world.note(kind, **about, **more)

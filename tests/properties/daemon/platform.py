@@ -157,7 +157,7 @@ class Adapter:
                 note("mode", room=room.name, mode=mode)
             case Stop() if session_id is not None:
                 stop = await until_answered(partial(gateway.stop, session_id), self.log, "stop")
-                note("stopped", session=session_id, reply=type(stop).__name__)
+                note("stopped", session=session_id, reply=type(stop).__name__, stop=getattr(stop, "seq", None))
             case Force() if session_id is not None:
                 note("forcing", session=session_id)
                 forced = await until_answered(partial(gateway.force, session_id), self.log, "force")

@@ -34,7 +34,7 @@ class Stop:
 
 @frozen
 class Force:
-    """Force the stop before: 1.1 s later, when it may be (I7)."""
+    """Force the stop before; it may be a second later, and no sooner (I7)."""
 
     pause_s: float = 1.1
 
@@ -136,7 +136,7 @@ def says(*words: str) -> st.SearchStrategy[Say]:
 
 
 STOPS: Final = st.builds(Stop, st.sampled_from(PAUSES))
-FORCES: Final = st.builds(Force, st.sampled_from((1.1, 4.0)))
+FORCES: Final = st.builds(Force, st.sampled_from((0.2, 1.1, 4.0)))
 CLEARS: Final = st.builds(Clear, st.sampled_from(PAUSES))
 MODES: Final = st.builds(Mode, st.sampled_from(list(BusyMode)), st.sampled_from(PAUSES))
 NOTICES: Final = st.builds(Notice, st.booleans(), st.sampled_from(PAUSES))
@@ -153,15 +153,21 @@ FILES: Final = st.builds(
 )
 QUICK: Final = says(model.HELLO, model.TALK)
 TOOLS: Final = says(model.WORK, model.BOTH, model.CHAIN)
+BATCHES: Final = says(model.BOTH, model.MANY, model.GUARDED, model.CHAIN)
 SAYINGS: Final = st.one_of(TOOLS, QUICK)
 ENDLESS: Final = says(model.ENDLESS)
 JOBS: Final = says(model.LONG)
-ASKED: Final = says(model.RISKY)
+AHEAD: Final = says(model.AHEAD)
+ASKED: Final = says(model.RISKY, model.GUARDED)
 HANGS: Final = says(model.HANG)
 
 
+ANSWERS: Final = st.lists(st.sampled_from((True, True, False, None)), min_size=1, max_size=3).map(tuple)
+"""What is said of calls that need a yes."""
 SLOTS: Final = st.sampled_from(({}, {"parallel_tools": 1}))
 """Settings with room for every call, and for one."""
+EVERY_MODE: Final = st.sampled_from([{"busy_mode": mode} for mode in BusyMode])
+"""Settings with each of the busy modes."""
 MODES_AT_FIRST: Final = st.sampled_from(({}, {"busy_mode": BusyMode.STEER}))
 """Settings with the mode that interrupts, and with the one in which a turn that runs hears who speaks."""
 

@@ -6,12 +6,18 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from tests.properties.daemon import checks, work
+from kesoku_actors.protocol import BusyMode
+from tests.properties.daemon import checks, lulls, turns, work
 from tests.properties.daemon.exploring import explored
-from tests.properties.daemon.lives import play
+from tests.properties.daemon.lives import Faults, play
 from tests.properties.daemon.script import (
+    AHEAD,
+    ANSWERS,
     ASKED,
+    BATCHES,
     ENDLESS,
+    EVERY_MODE,
+    FILES,
     FORCES,
     HANGS,
     JOBS,
@@ -22,6 +28,7 @@ from tests.properties.daemon.script import (
     SLOTS,
     STOPS,
     TOOLS,
+    How,
     Notice,
     Script,
     scripts,
@@ -50,11 +57,14 @@ async def test_i1_a_session_has_one_worker_one_inference_and_as_many_tools_as_ar
 
 @explored(may_tick=False)
 async def test_i2_i9_a_message_ends_thought_before_any_time_passes(
-    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, HANGS, first=st.one_of(QUICK, TOOLS, HANGS))
+    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, HANGS, FILES, first=st.one_of(QUICK, TOOLS, HANGS, FILES))
 ) -> None:
     truth = await play(world, script)
     work.thinks_no_longer(world.notes)
     work.starts_no_more(world.notes, truth)
+    turns.partial_is_kept(world.notes, truth)
+    turns.thinks_with_all(world.notes, BusyMode.INTERRUPT)
+    lulls.nothing_is_put_off(world.notes, BusyMode.INTERRUPT)
 
 
 @explored()
@@ -62,6 +72,7 @@ async def test_i3_a_tool_that_has_begun_is_never_ended_by_a_message_or_a_stop(
     world: DaemonWorld, script: Any = scripts(TOOLS, QUICK, ASKED, STOPS, MODES, settings=SLOTS)
 ) -> None:
     truth = await play(world, script)
+    turns.outcomes_are_true(world.notes, truth)
     work.tools_live(world.notes)
     work.tools_run_once(world.notes, truth, is_whole=True)
     work.results_stand_together(truth)
@@ -71,9 +82,12 @@ async def test_i3_a_tool_that_has_begun_is_never_ended_by_a_message_or_a_stop(
 async def test_i7_a_stop_ends_thought_before_any_time_passes(
     world: DaemonWorld, script: Any = scripts(QUICK, HANGS, STOPS, STOPS, first=st.one_of(QUICK, TOOLS, HANGS))
 ) -> None:
-    await play(world, script)
+    truth = await play(world, script)
     work.thinks_no_longer(world.notes)
     work.stopped_is_over(world.notes)
+    turns.partial_is_kept(world.notes, truth)
+    turns.receipts_say_what_ended(world.notes, truth)
+    lulls.nothing_is_put_off(world.notes, BusyMode.INTERRUPT)
 
 
 @explored()
@@ -82,6 +96,9 @@ async def test_i7_a_stop_ends_all_it_covers_and_nothing_else(
 ) -> None:
     truth = await play(world, script)
     work.stops_end_what_they_cover(world.notes, truth)
+    turns.covered_is_not_taken(world.notes, truth)
+    turns.receipts_say_what_ended(world.notes, truth)
+    turns.ends_together(truth)
     checks.ends_once(world.notes, truth)
 
 
@@ -110,7 +127,7 @@ async def test_i6_a_notice_that_does_not_wake_starts_nothing(
 
 @explored()
 async def test_i8_a_call_at_its_deadline_goes_on_as_a_job_whose_end_is_told_once(
-    world: DaemonWorld, script: Any = scripts(JOBS, QUICK, MODES, STOPS, first=JOBS)
+    world: DaemonWorld, script: Any = scripts(JOBS, QUICK, MODES, STOPS, first=st.one_of(JOBS, AHEAD))
 ) -> None:
     truth = await play(world, script)
     checks.jobs_are_told_once(truth)
@@ -124,6 +141,7 @@ async def test_i8_a_call_is_ended_at_its_deadline_and_no_sooner(
 ) -> None:
     truth = await play(world, script)
     work.ended_for_a_reason(world.notes)
+    turns.killed_says_why(world.notes, truth)
     checks.ends_once(world.notes, truth)
 
 
@@ -134,4 +152,71 @@ async def test_i7_force_ends_what_runs_at_once_and_nothing_else_does(
     truth = await play(world, script)
     work.ended_for_a_reason(world.notes)
     work.force_ends_tools(world.notes)
+    work.force_takes_a_second(world.notes)
+    turns.killed_says_why(world.notes, truth)
+    lulls.nothing_is_put_off(world.notes, BusyMode.INTERRUPT)
     checks.ends_once(world.notes, truth)
+
+
+@explored(may_tick=False)
+async def test_i5_who_waits_is_taken_as_the_mode_says(
+    world: DaemonWorld, script: Any = scripts(QUICK, QUICK, TOOLS, MODES, longest=6, settings=EVERY_MODE)
+) -> None:
+    truth = await play(world, script)
+    first = script.settings["busy_mode"]
+    turns.taken_as_the_mode_says(world.notes, first)
+    turns.thinks_with_all(world.notes, first)
+    turns.ends_together(truth)
+    turns.answers_stand(truth)
+    lulls.nothing_is_put_off(world.notes, first)
+
+
+@explored(may_tick=False)
+async def test_i4_i8_t7_a_call_waits_for_a_slot_or_a_person_and_for_nothing_else(
+    world: DaemonWorld,
+    script: Any = scripts(BATCHES, AHEAD, QUICK, STOPS, FORCES, MODES, first=BATCHES, settings=SLOTS, answers=ANSWERS),
+) -> None:
+    truth = await play(world, script)
+    lulls.nothing_is_put_off(world.notes, BusyMode.INTERRUPT, parallel=script.settings.get("parallel_tools", 4))
+    turns.allowed_before_it_runs(world.notes, truth)
+    turns.calls_are_answered(world.notes, truth)
+    turns.steps_are_whole(truth)
+    turns.outcomes_are_true(world.notes, truth)
+
+
+@explored()
+async def test_o1_o3_who_is_adopted_stands_where_the_model_read_him_and_results_behind_their_calls(
+    world: DaemonWorld,
+    script: Any = scripts(QUICK, BATCHES, AHEAD, STOPS, first=st.one_of(BATCHES, AHEAD), settings=EVERY_MODE),
+) -> None:
+    truth = await play(world, script)
+    turns.stands_where_it_was_put(world.notes, truth)
+    turns.calls_are_answered(world.notes, truth)
+    turns.steps_are_whole(truth)
+    turns.ends_together(truth)
+    turns.answers_stand(truth)
+
+
+@explored()
+async def test_o4_every_call_has_one_result_that_is_true_also_where_attempts_are_used_up(
+    world: DaemonWorld,
+    script: Any = scripts(BATCHES, STOPS, first=BATCHES, ends=(How.KILLED,), most_ends=4),
+) -> None:
+    truth = await play(world, script, Faults(worker=0.05))
+    turns.outcomes_are_true(world.notes, truth)
+    turns.calls_are_answered(world.notes, truth)
+    turns.steps_are_whole(truth)
+    turns.ends_together(truth)
+    turns.answers_stand(truth)
+    work.tools_run_once(world.notes, truth)
+
+
+@explored()
+async def test_i10_what_was_handed_over_stands(
+    world: DaemonWorld, script: Any = scripts(QUICK, QUICK, TOOLS, STOPS, STOPS, first=st.one_of(QUICK, TOOLS))
+) -> None:
+    truth = await play(world, script)
+    turns.handed_over_stands(world.notes, truth)
+    turns.receipts_say_what_ended(world.notes, truth)
+    turns.covered_is_not_taken(world.notes, truth)
+    turns.answers_stand(truth)

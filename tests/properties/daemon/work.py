@@ -44,21 +44,26 @@ def one_at_a_time(notes: Notes, *, parallel: int) -> None:
 
 
 def thinks_no_longer(notes: Notes, *, within_steps: int | None = None) -> None:
-    """An inference that has not read a person's message ends before time passes; so does one that was stopped (I2, I7,
-    I9). For runs in which time passes only when nobody can run, in the mode `interrupt`; for others, it ends within so
-    many steps of its own."""
+    """An inference that has not read a person's message ends before time passes, whether it had begun when he spoke or
+    begins then; so does one that was stopped (I2, I7, I9). For runs in which time passes only when nobody can run, in
+    the mode `interrupt`; for others, it ends within so many steps of its own."""
     told: list[Note] = []
     thinking: dict[str, Note] = {}
+    spoke = defaultdict[str, set[str]](set)
     for note in notes:
         match note.kind:
             case "thinks":
                 thinking[note["session"]] = note
+                if not spoke[note["session"]] <= set(note["read"]):
+                    told.append(evolve(note, kind="due", fields={"inference": note["inference"]}))
             case "thought" | "cancelled" | "failed":
                 told.append(evolve(note, kind="closed", fields={"inference": note["inference"]}))
                 thinking.pop(note["session"], None)
             case "accepted" | "stopped":
                 one = thinking.get(note["session"])
                 is_meant = note.kind == "stopped" or note["is_person"]
+                if note.kind == "accepted" and note["is_person"]:
+                    spoke[note["session"]].add(note["id"])
                 if one is not None and is_meant and note.fields.get("id") not in one["read"]:
                     told.append(evolve(note, kind="due", fields={"inference": one["inference"]}))
             case _:
@@ -107,6 +112,19 @@ def ended_for_a_reason(notes: Notes) -> None:
                 assert is_late or is_over or note["session"] in forced, f"ended for no reason: {note}"
             case _:
                 pass
+
+
+def force_takes_a_second(notes: Notes) -> None:
+    """Force is accepted no sooner than a second after the stop that waits, and no later (I7). For runs in which time
+    passes only when nobody can run."""
+    stopped: Note | None = None
+    for note in notes:
+        if note.kind == "stopped" and note["reply"] == "Stop":
+            stopped = note
+        elif note.kind == "forced" and note["reply"] != "NothingToStop":
+            assert stopped is not None
+            is_due = note.time - stopped.time >= 1.0 - CLOCK_S
+            assert is_due == (note["reply"] == "Stop"), f"force came too soon, or was refused: {note}"
 
 
 def force_ends_tools(notes: Notes) -> None:
