@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from kesoku_actors.protocol import BusyMode
 from tests.properties.daemon import checks, model, work
 from tests.properties.daemon.exploring import certified
-from tests.properties.daemon.lives import play
-from tests.properties.daemon.script import Clear, End, How, Say, Script, Stop
+from tests.properties.daemon.lives import Faults, play
+from tests.properties.daemon.script import Clear, End, How, Mode, Say, Script, Stop
 from tests.properties.daemon.seams import DaemonWorld
 
 HEARD: Final = Script(rooms=((Say(model.TALK), Say(model.HELLO, 1.0)),))
@@ -28,6 +29,8 @@ CLEARED_AT_WORK: Final = Script(rooms=((Say(model.WORK, 0.2), Clear()),))
 """A clear right behind a message: its worker may come when the session is gone."""
 CLEARED_ANSWER: Final = Script(rooms=((Say(model.HELLO, 1.0), Clear()),))
 """A clear while the answer leaves: it may be gone between two of its parts."""
+CLEAR_LOST: Final = Script(rooms=((Say(model.HELLO), Clear(2.5), Mode(BusyMode.INTERRUPT, 0.2)),))
+"""A clear while the store crashes: it may be committed, and nobody told."""
 
 
 async def holds(world: DaemonWorld, script: Script, *, is_whole: bool) -> None:
@@ -49,9 +52,9 @@ async def holds(world: DaemonWorld, script: Script, *, is_whole: bool) -> None:
         work.tools_live(notes)
 
 
-async def is_cleared(world: DaemonWorld, script: Script) -> None:
+async def is_cleared(world: DaemonWorld, script: Script, faults: Faults | None = None) -> None:
     """Play the script and check that nothing is left of it, and that nothing crashed over that."""
-    truth = await play(world, script)
+    truth = await play(world, script, faults)
     checks.ends_once(world.notes, truth)
     checks.cleared_whole(world.notes, truth, world.disk.folder / "sessions")
     work.tools_live(world.notes)
@@ -91,3 +94,8 @@ async def test_a_clear_right_behind_a_message(world: DaemonWorld) -> None:
 @certified()
 async def test_a_clear_while_the_answer_leaves(world: DaemonWorld) -> None:
     await is_cleared(world, CLEARED_ANSWER)
+
+
+@certified()
+async def test_a_clear_whose_answer_is_lost_with_the_store(world: DaemonWorld) -> None:
+    await is_cleared(world, CLEAR_LOST, Faults(store=0.04))
