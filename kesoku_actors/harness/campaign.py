@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from kesoku_actors.harness.exploration import Exploration
 from kesoku_actors.harness.faults import Tally
 from kesoku_actors.harness.schedule import BadToken, schedule_of
 from kesoku_actors.harness.search import Found, Plan, Searched
+from kesoku_actors.harness.strategy import Strategy
 from kesoku_actors.harness.verdict import Certificate
 
 _EVERY_S: Final = 1.0
@@ -108,7 +110,12 @@ class Campaign:
 
     def _identity(self) -> list[Any]:
         plan: Plan = self.exploration.plan
-        return [self.exploration.fingerprint, plan.seed, str(plan.strategy), plan.certify, list(plan.shard)]
+        return [self.exploration.fingerprint, plan.seed, _called(plan.strategy), plan.certify, list(plan.shard)]
+
+
+def _called(strategy: str | Callable[[], Strategy]) -> str:
+    """Return what a strategy is called in every process: what makes one stands elsewhere in memory each time."""
+    return strategy if isinstance(strategy, str) else getattr(strategy, "__qualname__", type(strategy).__qualname__)
 
 
 def _found_in(kept: dict[str, str]) -> Found:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
@@ -26,7 +27,7 @@ from kesoku_actors.harness.origin import NO_METHODS, load, methods_in, programs_
 from kesoku_actors.harness.report import data_of, mermaid, page, text
 from kesoku_actors.harness.report.ink import COLOURED, PLAIN
 from kesoku_actors.harness.search import Plan, Searched
-from kesoku_actors.harness.steps import steps_of
+from kesoku_actors.harness.steps import stepped
 from kesoku_actors.harness.token_file import pasteable, whole_token
 from kesoku_actors.harness.verdict import EXIT_CODES, Outcome, Verdict
 
@@ -109,7 +110,7 @@ def _exploration(function: Callable[..., Any], wanted: Wanted) -> Exploration:
     plan = evolve(exploration.plan, shard=wanted.shard, **given)
     exploration = evolve(exploration, plan=evolve(plan, seconds=_seconds(plan, wanted)))
     needed = [one.name for one in exploration.open_arguments if one.default is one.empty]
-    if needed:
+    if needed and wanted.replay is None:
         raise HarnessError(
             f"{exploration.name} needs {', '.join(needed)}: pytest gives it fixtures, this command cannot"
         )
@@ -151,12 +152,20 @@ def _tell(exploration: Exploration, verdict: Verdict, wanted: Wanted, out: TextI
         return
     if found is not None:
         found = evolve(found, token=pasteable(found.token, Path()))
-        out.write(f"{text(found, COLOURED if out.isatty() else PLAIN)}\n\n")
+        told = text(found, COLOURED if out.isatty() else PLAIN, again=_again(exploration, wanted))
+        out.write(f"{told}\n\n")
     out.write(f"{exploration.name} {verdict}\n")
     if verdict.outcome is Outcome.INCONCLUSIVE and wanted.seconds is None and _is_over(exploration.plan, verdict):
         out.write(
             f"  it had {exploration.plan.seconds:g} s of CPU time; --seconds gives it more, --runs sets no time\n"
         )
+
+
+def _again(exploration: Exploration, wanted: Wanted) -> str:
+    """Return the command that plays a token of this program."""
+    target, _, only = _split(wanted.target)
+    name = only or (exploration.origin.name if exploration.origin is not None else "")
+    return f"kesoku-actors check {shlex.quote(f'{target}:{name}')} --replay"
 
 
 def _is_over(plan: Plan, verdict: Verdict) -> bool:
@@ -168,17 +177,17 @@ def _step(exploration: Exploration, wanted: Wanted, out: TextIO) -> Outcome:
     if wanted.replay is None:
         raise HarnessError("--step shows the run of a token: give one with --replay")
     try:
-        paragraphs = list(steps_of(exploration, wanted.replay))
+        run = stepped(exploration, wanted.replay)
     except Divergence as error:
         out.write(f"the token does not fit: {error}\n")
         return Outcome.NONDETERMINISM
     waits = out.isatty() and sys.stdin is not None and sys.stdin.isatty()
-    for paragraph in paragraphs:
+    for paragraph in run.paragraphs:
         out.write(f"{paragraph}\n")
         out.flush()
         if waits and not sys.stdin.readline():
             break
-    return Outcome.FAILS if "fails" in paragraphs[-1] else Outcome.HOLDS
+    return run.outcome
 
 
 @define

@@ -182,5 +182,10 @@ class Counterexample:
     """The schedules explored when it was found."""
     token: str
     inputs: Mapping[str, Any]
-    is_confirmed: bool
-    """Whether it failed in a fresh process too; false when the program cannot be found there by name."""
+    unconfirmed: str
+    """Why it was not seen again in a fresh process; empty when it was."""
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether it failed in a fresh process too."""
+        return not self.unconfirmed

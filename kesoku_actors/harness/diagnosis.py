@@ -20,6 +20,7 @@ from kesoku_actors.harness.errors import Divergence, Escape, HarnessError
 from kesoku_actors.harness.exploration import Exploration
 from kesoku_actors.harness.failures import failure_of, leaves
 from kesoku_actors.harness.hold import Base, Event, Form, Holding, Tick, form_of
+from kesoku_actors.harness.inputs import Inputs
 from kesoku_actors.harness.observe import Seen, see_form
 from kesoku_actors.harness.reduce import Reduced, reduce
 from kesoku_actors.harness.replay import Replay
@@ -52,7 +53,7 @@ class Diagnosis:
     """What is done with one failing run."""
 
     exploration: Exploration
-    inputs: Mapping[str, Any]
+    inputs: Inputs
     failure: str
     plan: Plan
     reduce_seconds: float = _REDUCE_SECONDS
@@ -96,9 +97,9 @@ class Diagnosis:
         form = small.form
         schedule = self._run(Holding(form)).schedule
         token = shortest_token(self.exploration.fingerprint, form, schedule, self.inputs)
-        confirmed = fails_elsewhere(self.exploration, token)
-        if confirmed is not None and confirmed != self.failure:
-            now = f"fails with {confirmed}" if confirmed else "passes"
+        elsewhere = fails_elsewhere(self.exploration, token)
+        if not elsewhere.why_not and elsewhere.failure != self.failure:
+            now = f"fails with {elsewhere.failure}" if elsewhere.failure else "passes"
             raise Nondeterminism(
                 f"the run that failed with {self.failure} {now} in a fresh process: "
                 f"state is left over from one run to the next, as in a global or a cache, "
@@ -123,8 +124,8 @@ class Diagnosis:
             found_by=found.strategy,
             found_after=schedules,
             token=token,
-            inputs=dict(self.inputs),
-            is_confirmed=confirmed is not None,
+            inputs=self.inputs.named,
+            unconfirmed=elsewhere.why_not,
         )
 
     def _run(self, strategy: Strategy, number: int = 0, *, trace: bool = False, may_tick: bool = True) -> Run:

@@ -13,17 +13,19 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from attrs import define, evolve, field
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Flaky
 
 from kesoku_actors.harness.campaign import Campaign
+from kesoku_actors.harness.choices import recorded
 from kesoku_actors.harness.control.footprints import footprints
 from kesoku_actors.harness.diagnosis import Diagnosis, Nondeterminism
 from kesoku_actors.harness.exploration import Exploration
 from kesoku_actors.harness.exploring import failed, how_it_changed, verdict_of
 from kesoku_actors.harness.failures import leaves
 from kesoku_actors.harness.hold import Form
-from kesoku_actors.harness.search import Found, Searched, Watcher, search, together
+from kesoku_actors.harness.inputs import Inputs, is_literal
+from kesoku_actors.harness.search import KNOWN, Found, Plan, Searched, Watcher, search, together
 from kesoku_actors.harness.verdict import Outcome, Verdict
 
 
@@ -37,7 +39,7 @@ class _Drawing:
 
     exploration: Exploration
     fixed: Mapping[str, Any]
-    """Arguments that are not drawn."""
+    """Arguments that are given."""
     on_run: Watcher | None
     campaign: Campaign | None
     passed_over: int
@@ -48,9 +50,11 @@ class _Drawing:
     """So many inputs were drawn so far; behind all there are, it is to make a failing one smaller."""
     total: Searched = field(factory=Searched)
     known: list[Form] = field(factory=list)
-    last: tuple[Mapping[str, Any], Found] | None = None
+    found_by: str = ""
+    """The strategy that found the first failing run; the smaller ones are found by trying its form."""
+    last: tuple[Inputs, Found] | None = None
     """The last input that failed; when Hypothesis is through, the smallest."""
-    first: Mapping[str, Any] = field(factory=dict)
+    first: Inputs = field(factory=Inputs)
     """The first input that was run."""
 
     def once(self, drawn: Mapping[str, Any]) -> None:
@@ -58,15 +62,15 @@ class _Drawing:
         number, self.drawn = self.drawn % self.count, self.drawn + 1
         if number < self.passed_over and self.drawn <= self.count:
             return
-        inputs, plan = {**self.fixed, **drawn}, self.exploration.plan
+        inputs, plan = inputs_now(self.exploration, drawn, self.fixed), self.exploration.plan
         left = None if plan.seconds is None else plan.seconds - self.total.seconds
-        runs = max(1, plan.runs * (number + 1) // self.count - plan.runs * number // self.count)
-        share = evolve(plan, runs=runs, seconds=left)
+        share = evolve(share_of(plan, number, self.count), seconds=left, length=self._length())
         if (left is not None and left <= 0) or self.total.escaped:
             self.total.reason = self.total.reason or "the time was over before every input was drawn"
-            share = evolve(plan, runs=0, certify=0, seconds=None)  # what failed before has to fail again
+            share = evolve(share, runs=0, certify=0, seconds=None)  # what failed before has to fail again
         with footprints() as watch:
             so_far = search(self.exploration.program(inputs), share, watch, known=self.known, on_run=self._shown)
+        so_far.runs -= share.runs_before
         if self.total.first is None:
             self.first = inputs
         if so_far.certificate is not None:
@@ -87,10 +91,18 @@ class _Drawing:
         if self.campaign is not None and not self.known:
             self.campaign.keep(self.total, now=now)
 
-    def _fail(self, inputs: Mapping[str, Any], found: Found) -> NoReturn:
-        form = Diagnosis(self.exploration, inputs, found.failure, self.exploration.plan).reduced(found.schedule).form
-        if form not in self.known:
-            self.known.append(form)
+    def _length(self) -> int:
+        """Return how many steps a run had before, so that a strategy need not learn it anew from each input."""
+        before = Searched() if self.campaign is None else self.campaign.before
+        schedules = before.schedules + self.total.schedules
+        return (before.steps + self.total.steps) // schedules if schedules else self.exploration.plan.length
+
+    def _fail(self, inputs: Inputs, found: Found) -> NoReturn:
+        if found.strategy != KNOWN:
+            self.found_by = self.found_by or found.strategy
+            diagnosis = Diagnosis(self.exploration, inputs, found.failure, self.exploration.plan)
+            form = diagnosis.reduced(found.schedule).form
+            self.known += [form] if form not in self.known else []
         self.last = inputs, found
         raise _Failing(found.failure) from found.error
 
@@ -118,7 +130,7 @@ def drawn_verdict(
     except _Failing:
         assert drawing.last is not None
         inputs, found = drawing.last
-        return failed(exploration, inputs, drawing.total, found)
+        return failed(exploration, inputs, drawing.total, evolve(found, strategy=drawing.found_by))
     except Nondeterminism as error:
         return verdict_of(drawing.total, Outcome.NONDETERMINISM, reason=str(error))
     except Flaky as error:
@@ -132,6 +144,24 @@ def drawn_verdict(
     return verdict_of(total, Outcome.NONDETERMINISM if changed else None, reason=changed, is_part=is_part)
 
 
+def inputs_now(exploration: Exploration, drawn: Mapping[str, Any], fixed: Mapping[str, Any] | None = None) -> Inputs:
+    """Return the inputs of the Hypothesis test that is running, as they can be had again."""
+    draws = None if is_literal(drawn) else recorded(exploration.drawn, drawn)
+    return Inputs(fixed=fixed or {}, drawn=drawn, draws=draws)
+
+
+def share_of(plan: Plan, number: int, count: int) -> Plan:
+    """Return the plan for one of so many inputs: its part of the runs, with the numbers that they have among all.
+
+    So no two inputs are run by the same randomness, and where an input has few runs, the members of a portfolio go
+    round the inputs.
+    """
+    share, shares = plan.shard
+    before = plan.runs * number // count
+    mine = max(0, -(-(before - share) // shares))
+    return evolve(plan, runs_before=mine, runs=max(before + 1, plan.runs * (number + 1) // count))
+
+
 def _draw(exploration: Exploration, once: Callable[[Mapping[str, Any]], None]) -> None:
     """Call a function with each input that Hypothesis draws: for the same seed the same ones, while none fails."""
 
@@ -142,6 +172,7 @@ def _draw(exploration: Exploration, once: Callable[[Mapping[str, Any]], None]) -
         database=None,
         report_multiple_bugs=False,
         suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate, Phase.target, Phase.shrink],  # to explain takes it longer than all others together
     )
     @given(**exploration.drawn)
     def test(**drawn: Any) -> None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from copy import deepcopy
 from functools import partial, wraps
 from typing import Any
 
 from attrs import field, frozen
 
 from kesoku_actors.harness.control import Program
+from kesoku_actors.harness.inputs import Inputs
 from kesoku_actors.harness.origin import MARK, Origin, origin_of, source_fingerprint
 from kesoku_actors.harness.search import Plan
-from kesoku_actors.harness.token import is_literal
 
 WORLD = "world"
 """The argument that a function asks for a world by."""
@@ -55,20 +54,19 @@ class Exploration:
         parameters = inspect.signature(self.function).parameters
         return tuple(one for name, one in parameters.items() if name not in self.drawn and name != WORLD)
 
-    def program(self, inputs: Mapping[str, Any]) -> Program:
-        """Return the program with these inputs; each run gets a world of its own, and its own copies of drawn lists,
-        dictionaries and sets of literals, which it may change."""
-        function = self.function
-        changeable = {name: one for name, one in inputs.items() if name in self.drawn and _may_change(one)}
+    def program(self, inputs: Inputs | None = None) -> Program:
+        """Return the program with these inputs; each run gets a world of its own, and drawn values of its own."""
+        function, inputs = self.function, inputs or Inputs()
         has_world = WORLD in inspect.signature(function).parameters
-        if not has_world and not changeable:
-            return partial(function, **inputs)
+        if not has_world and not inputs.drawn:
+            return partial(function, **inputs.fixed)
         make = (self.world or _default_world()) if has_world else None
+        arguments = inputs.maker(self.drawn)
 
         @wraps(function)
         def begin() -> Awaitable[object]:
             world = {} if make is None else {WORLD: make()}
-            return function(**{**inputs, **deepcopy(changeable), **world})
+            return function(**arguments(), **world)
 
         return begin
 
@@ -77,11 +75,6 @@ def exploration_of(function: Callable[..., Any], **changes: Any) -> Exploration:
     """Return the exploration that a function is decorated with; with the defaults for one that is not."""
     found = getattr(function, MARK, None)
     return found if isinstance(found, Exploration) else Exploration(function=function, **changes)
-
-
-def _may_change(value: object) -> bool:
-    """Whether a program may change a value that can be written anew as it is."""
-    return isinstance(value, list | dict | set | tuple) and is_literal({"": value})
 
 
 def _default_world() -> Callable[[], Any]:

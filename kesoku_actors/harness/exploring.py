@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from attrs import evolve
 
 from kesoku_actors.harness.campaign import Campaign
-from kesoku_actors.harness.control import execute
+from kesoku_actors.harness.control import Run
 from kesoku_actors.harness.control.footprints import footprints
 from kesoku_actors.harness.counterexample import Counterexample
 from kesoku_actors.harness.diagnosis import Diagnosis, Nondeterminism
 from kesoku_actors.harness.errors import Divergence, Escape
 from kesoku_actors.harness.exploration import Exploration
+from kesoku_actors.harness.inputs import Inputs
 from kesoku_actors.harness.replay import Replay
-from kesoku_actors.harness.rerun import play
-from kesoku_actors.harness.search import Found, Searched, Watcher, judge, search, together
+from kesoku_actors.harness.rerun import inputs_of, play
+from kesoku_actors.harness.search import Found, Searched, Watcher, judge, runner_of, search, together
 from kesoku_actors.harness.strategy import RunInfo
 from kesoku_actors.harness.token import token_of
 from kesoku_actors.harness.verdict import Outcome, Verdict
@@ -24,16 +25,16 @@ from kesoku_actors.harness.verdict import Outcome, Verdict
 
 def explored(
     exploration: Exploration,
-    inputs: Mapping[str, Any] | None = None,
+    fixed: Mapping[str, Any] | None = None,
     *,
     on_run: Watcher | None = None,
     campaign: Campaign | None = None,
 ) -> Verdict:
-    """Explore a program with one set of inputs; go on with a campaign, if it is of one.
+    """Explore a program with arguments that whoever calls has given; go on with a campaign, if it is of one.
 
     Raises `UnsupportedTrio` and what a strategy raises.
     """
-    given = inputs or {}
+    given = Inputs(fixed=fixed or {})
     program = exploration.program(given)
     plan = exploration.plan if campaign is None else campaign.resumed().plan
 
@@ -59,7 +60,7 @@ def explored(
     return verdict_of(so_far, Outcome.NONDETERMINISM if changed else None, reason=changed, is_part=plan.is_part)
 
 
-def failed(exploration: Exploration, inputs: Mapping[str, Any], so_far: Searched, found: Found) -> Verdict:
+def failed(exploration: Exploration, inputs: Inputs, so_far: Searched, found: Found) -> Verdict:
     """Return the verdict on a search that found a failing run."""
     diagnosis = Diagnosis(exploration, inputs, found.failure, exploration.plan)
     try:
@@ -105,42 +106,53 @@ def verdict_of(
     )
 
 
-def how_it_changed(exploration: Exploration, inputs: Mapping[str, Any], so_far: Searched) -> str:
+def how_it_changed(exploration: Exploration, inputs: Inputs, so_far: Searched) -> str:
     """Run the first schedule once more; return how it became another run, if it did."""
-    if so_far.first is None or so_far.escaped or so_far.unended:
+    first = so_far.first
+    if first is None or so_far.escaped or so_far.unended:
         return ""
-    replay, plan = Replay(so_far.first), exploration.plan
+    replay, plan = Replay(first.schedule), exploration.plan
     replay.begin(RunInfo(number=0, rng=plan.rng(0), length=100))
+    more = f"after {so_far.schedules:,} more"
     try:
-        run = execute(exploration.program(inputs), replay, limits=plan.limits, may_tick=plan.may_tick, allow=plan.allow)
+        with footprints() as watch:
+            run = runner_of(exploration.program(inputs), plan, watch)(replay)
     except Divergence as error:
-        return f"the first schedule is another run after {so_far.schedules:,} more: {error}"
+        return f"the first schedule is another run {more}: {error}"
     if run.error is not None:
-        return f"the first schedule passed, and fails after {so_far.schedules:,} more"
+        return f"the first schedule passed, and fails {more}"
+    if run.steps != first.steps:
+        return f"the first schedule took {first.steps:,} steps, and takes {run.steps:,} {more}"
+    if watch.happened_before() != first.happened_before:
+        return f"the first schedule is another run {more}: its steps touch other things, or in another order"
     return ""
 
 
-def replayed(exploration: Exploration, text: str) -> Verdict:
-    """Play a token, and tell of the failure that comes of it. Raises `BadToken`.
+def replayed(exploration: Exploration, text: str, given: Mapping[str, Any] | None = None) -> Verdict:
+    """Play a token, with what whoever calls has given, and tell of the failure that comes of it.
 
-    A token of another source is played as well as it can be, and the verdict says so.
+    A token of another source, or of other strategies, is played as well as it can be, and the verdict says so. Raises
+    `BadToken`, and `HarnessError` for arguments that the token leaves out and nobody gives.
     """
     token = token_of(text)
-    stale = "" if token.fingerprint == exploration.fingerprint else _STALE
     if token.inputs is None:
         return verdict_of(Searched(), Outcome.INCONCLUSIVE, reason="the inputs could not be written into this token")
     try:
-        run = play(exploration, token, is_stale=bool(stale))
+        inputs, why_stale = inputs_of(exploration, token, given or {})
+        run = play(exploration, token, inputs, is_stale=bool(why_stale))
     except Divergence as error:
         return verdict_of(Searched(), Outcome.NONDETERMINISM, reason=f"the token does not fit: {error}")
+    stale = f"{why_stale}, and it was played as well as it could be" if why_stale else ""
+    so_far = judged(run)
+    verdict = verdict_of(so_far, None)
+    if so_far.found is not None:
+        verdict = failed(exploration, inputs, so_far, so_far.found)
+    reason = verdict.reason or ("this schedule passes" if run.error is None else "")
+    return evolve(verdict, reason="; ".join(filter(None, [stale, reason])))
+
+
+def judged(run: Run) -> Searched:
+    """Return what is known by the one run of a token."""
     so_far = Searched(schedules=1, steps=run.steps)
-    if run.error is None:
-        return verdict_of(so_far, Outcome.HOLDS, reason="; ".join(filter(None, [stale, "this schedule passes"])))
     judge(so_far, run, "a token")
-    if so_far.found is None:
-        return verdict_of(so_far, None)
-    verdict = failed(exploration, token.inputs, so_far, so_far.found)
-    return evolve(verdict, reason="; ".join(filter(None, [stale, verdict.reason])))
-
-
-_STALE: Final = "the source was changed since the token was written, and it was played as well as it could be"
+    return so_far

@@ -174,7 +174,7 @@ def verdict_on(
     """Explore, with drawn inputs if there are any, and return the verdict; `resume` is the file of a campaign."""
     overrides = _overrides.get(Overrides())
     if overrides.replay is not None:
-        return replayed(exploration, overrides.replay)
+        return replayed(exploration, overrides.replay, fixed)
     plan = exploration.plan
     plan = evolve(plan, runs=plan.runs if overrides.runs is None else overrides.runs)
     plan = evolve(plan, seconds=plan.seconds if overrides.seconds is None else overrides.seconds)

@@ -49,15 +49,16 @@ def explored_by_many(
     """Explore in so many processes. Raises `HarnessError` for a program that they cannot find by name."""
     origin = exploration.origin
     plan = exploration.plan
-    if origin is None or not isinstance(plan.strategy, str):
+    if origin is None:
         raise HarnessError(f"{exploration.name} cannot be found by name in another process: explore it with one job")
     share, shares = plan.shard
+    strategy = {"strategy": plan.strategy} if isinstance(plan.strategy, str) else {}  # else its decorator says which
     request = {
         "file": origin.file,
         "name": origin.name,
         "module": origin.module,
-        "plan": {"runs": plan.runs, "seconds": plan.seconds, "strategy": plan.strategy, "seed": plan.seed}
-        | {"certify": plan.certify, "may_tick": plan.may_tick, "is_part": True},
+        "plan": {"runs": plan.runs, "seconds": plan.seconds, "seed": plan.seed, "certify": plan.certify}
+        | {"may_tick": plan.may_tick, "is_part": True, **strategy},
     }
     with ExitStack() as stack:
         all_ = []

@@ -7,7 +7,15 @@ from typing import Any
 
 from attrs import field, frozen
 
+from kesoku_actors.harness.errors import HarnessError
 from kesoku_actors.harness.sites import Site
+
+
+class NoField(HarnessError, KeyError):
+    """A checker asks for a field that a note does not have: nothing is known of the property."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 @frozen(kw_only=True)
@@ -31,8 +39,11 @@ class Note:
     """How many steps each task had taken, by its label."""
 
     def __getitem__(self, name: str) -> Any:
-        """Return a field. Raises `KeyError`."""
-        return self.fields[name]
+        """Return a field. Raises `NoField`."""
+        try:
+            return self.fields[name]
+        except KeyError:
+            raise NoField(f"a note without the field {name!r}: {self}") from None
 
     def __str__(self) -> str:
         told = " ".join(f"{name}={value!r}" for name, value in self.fields.items())

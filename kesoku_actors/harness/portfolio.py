@@ -29,7 +29,8 @@ class Portfolio:
     members: list[Strategy] = field(factory=lambda: default_members())
     current: Strategy | None = field(default=None, init=False)
     """Who decides this run."""
-    _turn: int = 0
+    turn: int = 0
+    """Whose turn it is, counted without end."""
 
     @property
     def sees_all(self) -> bool:
@@ -39,8 +40,8 @@ class Portfolio:
     def begin(self, run: RunInfo) -> None:
         """Let the next member decide this run. Raises `HarnessError` when all are exhausted."""
         for _ in self.members:
-            member = self.members[self._turn % len(self.members)]
-            self._turn += 1
+            member = self.members[self.turn % len(self.members)]
+            self.turn += 1
             if not is_exhausted(member):
                 self.current = member
                 member.begin(run)

@@ -6,6 +6,7 @@ pytest tests/test_mine.py::test_order --harness-replay ka1....
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -51,8 +52,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
     error = call.excinfo.value
     if isinstance(error, ProgramFails) and (found := error.verdict.counterexample) is not None:
         token = pasteable(found.token, _folder(item.config))
-        report.longrepr = text(evolve(found, token=token))
-        report.sections.append(("replay", f"pytest {item.nodeid} --harness-replay {token}"))
+        again = f"pytest {shlex.quote(item.nodeid)} --harness-replay"
+        report.longrepr = text(evolve(found, token=token), again=again)
+        report.sections.append(("replay", f"{again} {token}"))
     return report
 
 

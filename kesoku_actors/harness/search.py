@@ -24,8 +24,9 @@ from kesoku_actors.harness.errors import HarnessError, StepLimit, Stuck
 from kesoku_actors.harness.failures import failure_of, leaves
 from kesoku_actors.harness.faults import Tally
 from kesoku_actors.harness.hold import Form, Holding
+from kesoku_actors.harness.inputs import draws_while_it_runs
 from kesoku_actors.harness.named import strategy_named
-from kesoku_actors.harness.portfolio import DEEPEST, deciding, is_exhausted
+from kesoku_actors.harness.portfolio import DEEPEST, Portfolio, deciding, is_exhausted
 from kesoku_actors.harness.schedule import Schedule
 from kesoku_actors.harness.strategies import PCT, Batches, Strict
 from kesoku_actors.harness.strategy import RunInfo, Strategy
@@ -35,7 +36,8 @@ from kesoku_actors.harness.verdict import Certificate
 Runner = Callable[[Strategy], Run]
 """Runs the program once."""
 
-_FIRST_LENGTH: Final = 100
+KNOWN: Final = "a schedule that failed before"
+"""What is told of a run of a form that is tried as it failed with other inputs."""
 _HOPELESS: Final = 5
 """When so many runs came to their step limit and no other one has been made, it is given up."""
 
@@ -63,6 +65,8 @@ class Plan:
     """Runs of this share's that were made before, by an earlier search that this one goes on with."""
     holds_before: int = 0
     """Forms that were played before."""
+    length: int = 100
+    """Steps that the first run is expected to take."""
 
     def rng(self, number: int) -> random.Random:
         """Return the randomness of the run with this number."""
@@ -84,6 +88,16 @@ class Found:
     strategy: str
     error: BaseException | None = field(default=None, eq=False, repr=False)
     """What it ended with; none when another process found it."""
+
+
+@frozen(kw_only=True)
+class First:
+    """The first run of a search, to tell whether it is still the same when all others were made."""
+
+    schedule: Schedule
+    steps: int
+    happened_before: int
+    """Its happens-before class."""
 
 
 @define(kw_only=True)
@@ -111,8 +125,7 @@ class Searched:
     """Forms with few holds, ticks and faults that were played, those before among them."""
     inputs: int = 0
     """Drawn inputs that were searched to their end."""
-    first: Schedule | None = None
-    """That of the first run."""
+    first: First | None = None
 
     def add(self, other: Searched) -> None:
         """Add what another search of the same program saw, with other inputs or another share of the work."""
@@ -170,12 +183,14 @@ def search(
     run, so_far = runner_of(program, plan, watch), Searched(runs=plan.runs_before, holds=plan.holds_before)
     holds = HoldBound(max(plan.certify, DEEPEST), shard=plan.shard, skip=plan.holds_before)
     strategy = plan.fresh_strategy(holds)
+    if isinstance(strategy, Portfolio):
+        strategy.turn = plan.runs_before  # it goes on where the search before ended
     began = process_time()
     for number, turn in enumerate(_turns(plan, strategy, holds, so_far, known)):
         if plan.seconds is not None and so_far.seconds >= plan.seconds:
             so_far.reason = f"the time was over after {so_far.schedules:,} schedules"
             return so_far
-        length = so_far.steps // so_far.schedules if so_far.schedules else _FIRST_LENGTH
+        length = so_far.steps // so_far.schedules if so_far.schedules else plan.length
         rng = plan.rng(so_far.runs * plan.shard[1] + plan.shard[0])
         turn.begin(RunInfo(number=number, rng=rng, length=length))
         decides = deciding(turn)
@@ -213,10 +228,11 @@ def _keep(so_far: Searched, run: Run, watch: Watch, strategy: Strategy) -> None:
     """Add a run to what was seen."""
     so_far.schedules += 1
     so_far.steps += run.steps
-    so_far.classes.add(watch.happened_before())
+    happened_before = watch.happened_before()
+    so_far.classes.add(happened_before)
     so_far.faults.add(run.asked, run.fired)
     if so_far.first is None:
-        so_far.first = run.schedule
+        so_far.first = First(schedule=run.schedule, steps=run.steps, happened_before=happened_before)
     judge(so_far, run, described(strategy))
 
 
@@ -233,9 +249,10 @@ def judge(so_far: Searched, run: Run, strategy: str) -> None:
         so_far.unended += 1
         so_far.cut = so_far.cut or str(ends[0])
         return
-    if escape := next(filter(None, map(wants_asyncio, ends)), ""):
-        so_far.escaped = escape
-        return
+    for wants in (wants_asyncio, draws_while_it_runs):
+        if escape := next(filter(None, map(wants, ends)), ""):
+            so_far.escaped = escape
+            return
     so_far.found = Found(failure=failure_of(run.error), schedule=run.schedule, strategy=strategy, error=run.error)
 
 
@@ -249,6 +266,6 @@ def described(strategy: Strategy) -> str:
         case Batches(order=order):
             return "Strict" if order is Strict().order else "Shuffle"
         case Holding():
-            return "a schedule that failed before"
+            return KNOWN
         case _:
             return type(strategy).__name__

@@ -5,29 +5,51 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
+from attrs import frozen
+
 from kesoku_actors.harness.cause import source_of
 from kesoku_actors.harness.control import Step
 from kesoku_actors.harness.exploration import Exploration
+from kesoku_actors.harness.exploring import judged, verdict_of
 from kesoku_actors.harness.failures import failure_of
-from kesoku_actors.harness.observe import see
+from kesoku_actors.harness.observe import Seen, see
 from kesoku_actors.harness.report.ink import printable
-from kesoku_actors.harness.rerun import player
+from kesoku_actors.harness.rerun import inputs_of, player
 from kesoku_actors.harness.strategy import RunInfo
 from kesoku_actors.harness.token import token_of
+from kesoku_actors.harness.verdict import Outcome
 
 
-def steps_of(exploration: Exploration, text: str) -> Iterator[str]:
-    """Yield a paragraph for each step of the run that a token stands for. Raises `BadToken` and `Divergence`."""
+@frozen(kw_only=True)
+class Stepped:
+    """A run to be shown."""
+
+    paragraphs: tuple[str, ...]
+    """One for each step, and how it ends."""
+    outcome: Outcome
+
+
+def stepped(exploration: Exploration, text: str) -> Stepped:
+    """Return the run that a token stands for, step by step. Raises `BadToken`, `Divergence` and `HarnessError`."""
     token = token_of(text)
-    strategy = player(token, is_stale=token.fingerprint != exploration.fingerprint)
+    inputs, why_stale = inputs_of(exploration, token, {})
+    strategy = player(token, is_stale=bool(why_stale))
     info = RunInfo(number=0, rng=random.Random(0), length=100)
-    seen = see(exploration.program(token.inputs or {}), strategy, exploration.plan, info)
+    seen = see(exploration.program(inputs), strategy, exploration.plan, info)
+    so_far = judged(seen.run)
+    verdict = verdict_of(so_far, Outcome.FAILS if so_far.found is not None else None)
+    end = "the program ends"
+    if seen.run.error is not None:
+        failed = f"the program fails: {failure_of(seen.run.error)}"
+        end = printable(failed if so_far.found is not None else f"nothing is known: {verdict.reason}")
+    said = (f"{why_stale}, and it is played as well as it can be",) if why_stale else ()
+    return Stepped(paragraphs=(*said, *_paragraphs(seen), end), outcome=verdict.outcome)
+
+
+def _paragraphs(seen: Seen) -> Iterator[str]:
     for step in seen.observed.steps:
-        if step.lane is not None and not step.lane.is_program:
-            continue
-        yield "\n".join(_paragraph(step))
-    error = seen.run.error
-    yield "the program ends" if error is None else f"the program fails: {printable(failure_of(error))}"
+        if step.lane is None or step.lane.is_program:
+            yield "\n".join(_paragraph(step))
 
 
 def _paragraph(step: Step) -> Iterator[str]:

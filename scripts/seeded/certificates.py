@@ -15,12 +15,15 @@ from attrs import asdict, evolve, frozen
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from kesoku_actors.harness.control.footprints import footprints
+from kesoku_actors.harness.drawn import inputs_now
 from kesoku_actors.harness.exploration import Exploration
+from kesoku_actors.harness.inputs import Inputs
 from kesoku_actors.harness.origin import MARK
 from kesoku_actors.harness.search import Searched, search
+from kesoku_actors.harness.token import token_for
 from kesoku_actors.harness.verdict import Certificate
 from scripts.seeded.table import Property
-from scripts.seeded.trial import PLACE, Ended, Finding, token_for
+from scripts.seeded.trial import PLACE, Ended, Finding
 
 _SHARES: Final = (1, 1, 64)
 """Of the schedules of one script, by the bound; there are some ten thousand with two events."""
@@ -57,15 +60,15 @@ class Share:
         module, _, test = self.test.partition(".")
         exploration: Exploration = getattr(getattr(importlib.import_module(f"{PLACE}.{module}"), test), MARK)
         plan = evolve(exploration.plan, runs=0, certify=self.bound, shard=(self.share, self.shares))
-        inputs = {} if self.example is None else drawn(exploration, self.example, self.examples, self.seed)
+        inputs = Inputs() if self.example is None else drawn(exploration, self.example, self.examples, self.seed)
         with footprints() as watch:
             so_far = search(exploration.program(inputs), plan, watch)
         return _finding(exploration, inputs, so_far)
 
 
-def drawn(exploration: Exploration, number: int, count: int, first_seed: int) -> Mapping[str, Any]:
+def drawn(exploration: Exploration, number: int, count: int, first_seed: int) -> Inputs:
     """Return the input with this number of so many that Hypothesis draws."""
-    every: list[Mapping[str, Any]] = []
+    every: list[Inputs] = []
 
     @seed(first_seed)
     @settings(
@@ -77,15 +80,15 @@ def drawn(exploration: Exploration, number: int, count: int, first_seed: int) ->
     )
     @given(**exploration.drawn)
     def draw(**inputs: Any) -> None:
-        every.append(inputs)
+        every.append(inputs_now(exploration, inputs))
 
     draw()
     return every[number % len(every)]
 
 
-def _finding(exploration: Exploration, inputs: Mapping[str, Any], so_far: Searched) -> Finding:
+def _finding(exploration: Exploration, inputs: Inputs, so_far: Searched) -> Finding:
     if so_far.found is not None:
-        token = token_for(exploration, inputs, so_far.found.schedule)
+        token = str(token_for(exploration.fingerprint, so_far.found.schedule, inputs))
         failed = Finding(ended=Ended.KILLED, schedules=so_far.schedules, said=so_far.found.failure, token=token)
         return evolve(failed, seconds=so_far.seconds)
     unknown = so_far.escaped or so_far.reason or so_far.cut

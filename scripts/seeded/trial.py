@@ -6,7 +6,6 @@ A counterexample is not made small: it is enough that there is one, and where it
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from traceback import walk_tb
@@ -17,13 +16,14 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from kesoku_actors.harness.control.footprints import footprints
 from kesoku_actors.harness.control.lives import NeverAtRest
+from kesoku_actors.harness.drawn import inputs_now, share_of
 from kesoku_actors.harness.errors import Deadlock, Livelock
 from kesoku_actors.harness.exploration import Exploration
 from kesoku_actors.harness.failures import leaves
+from kesoku_actors.harness.inputs import Inputs
 from kesoku_actors.harness.origin import MARK
-from kesoku_actors.harness.schedule import Schedule
 from kesoku_actors.harness.search import search
-from kesoku_actors.harness.token import Token, is_literal
+from kesoku_actors.harness.token import token_for
 
 PLACE: Final = "tests.properties.daemon"
 _RESTS: Final = "comes_to_rest"
@@ -68,6 +68,8 @@ class Finding:
 @define(eq=False)
 class _Trial:
     exploration: Exploration
+    drawn: int = 0
+    """So many inputs were drawn."""
     schedules: int = 0
     seconds: float = 0.0
     crashes: int = 0
@@ -75,11 +77,12 @@ class _Trial:
     by: str = ""
     token: str = ""
 
-    def once(self, inputs: dict[str, Any]) -> None:
+    def once(self, inputs: Inputs) -> None:
         """Search with one input, unless the property has failed."""
         if self.by:
             return
-        plan = evolve(self.exploration.plan, runs=max(1, self.exploration.plan.runs // self.exploration.examples))
+        plan = share_of(self.exploration.plan, self.drawn, self.exploration.examples)
+        self.drawn += 1
         with footprints() as watch:
             so_far = search(self.exploration.program(inputs), plan, watch)
         self.schedules += so_far.schedules
@@ -93,7 +96,7 @@ class _Trial:
             self.said = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
             self.by = noticed_by(error)
             if self.by:
-                self.token = token_for(self.exploration, inputs, so_far.found.schedule)
+                self.token = str(token_for(self.exploration.fingerprint, so_far.found.schedule, inputs))
                 return
         self.crashes += 1
 
@@ -117,7 +120,7 @@ def try_out(name: str, *, runs: int, first_seed: int) -> Finding:
     )
     @given(**exploration.drawn)
     def draw(**inputs: Any) -> None:
-        trial.once(inputs)
+        trial.once(inputs_now(exploration, inputs))
 
     draw()
     ended = Ended.KILLED if trial.by else Ended.CRASHED if trial.crashes else Ended.SURVIVED
@@ -130,13 +133,6 @@ def try_out(name: str, *, runs: int, first_seed: int) -> Finding:
         seconds=trial.seconds,
         token=trial.token,
     )
-
-
-def token_for(exploration: Exploration, inputs: Mapping[str, Any], schedule: Schedule) -> str:
-    """Return the token that plays a run again; empty when its inputs cannot be written into one."""
-    if not is_literal(inputs):
-        return ""
-    return str(Token(fingerprint=exploration.fingerprint, play=schedule, inputs=inputs))
 
 
 def noticed_by(error: BaseException) -> str:

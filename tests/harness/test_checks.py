@@ -34,7 +34,7 @@ from kesoku_actors.harness.checks import (
     terminal,
 )
 from kesoku_actors.harness.checks.histories import Operation, operations_of
-from kesoku_actors.harness.notes import Note
+from kesoku_actors.harness.notes import NoField, Note
 from kesoku_actors.harness.strategies import Random
 from kesoku_actors.harness.world import World
 
@@ -250,6 +250,53 @@ def test_a_history_whose_calls_and_returns_do_not_match_is_not_linearizable() ->
     assert (orphan.answer, len(orphan.witnesses)) == (Answer.FAILS, 1)
     twice = linearizable(trace(call, ("return", {"op": 1, "result": None}), call), Register())
     assert (twice.answer, len(twice.witnesses)) == (Answer.FAILS, 2)
+
+
+def test_one_history_that_is_given_up_does_not_hide_another_one_that_fails() -> None:
+    long = [("call", {"op": number, "name": "put", "argument": number, "key": "long"}) for number in range(9)]
+    backs = [("return", {"op": number}) for number in range(9)]
+    read = [("call", {"op": 99, "name": "get", "key": "long"}), ("return", {"op": 99, "result": "never put"})]
+    wrong = [("call", {"op": 100, "name": "get", "key": "short"}), ("return", {"op": 100, "result": "never put"})]
+    assert linearizable(trace(*long, *backs, *read), Queue(), budget=500).answer is Answer.INCONCLUSIVE
+    judgement = linearizable(trace(*long, *backs, *read, *wrong), Queue(), budget=500)
+    assert (judgement.answer, "of 'short'" in judgement.why) == (Answer.FAILS, True)
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        (("commit", {"transaction": 1}), "was committed twice"),
+        (("write", {"transaction": 1, "key": "x", "value": 2}), "has a `write` behind its commit"),
+        (("read", {"transaction": 1, "key": "x", "value": 1}), "has a `read` behind its commit"),
+    ],
+)
+def test_a_transaction_that_goes_on_behind_its_commit_is_not_serializable(more: Any, why: str) -> None:
+    done = [("write", {"transaction": 1, "key": "x", "value": 1}), ("commit", {"transaction": 1})]
+    judgement = serializable(trace(*done, more))
+    assert (judgement.answer, why in judgement.why) == (Answer.FAILS, True)
+    assert [note.number for note in judgement.witnesses] == [1, 2]
+
+
+def test_a_field_that_a_note_does_not_have_is_told_with_the_note() -> None:
+    with pytest.raises(NoField, match="a note without the field 'value': read transaction=1 key='x'"):
+        serializable(trace(("read", {"transaction": 1, "key": "x"}), ("commit", {"transaction": 1})))
+
+
+def test_what_holds_in_fewer_cases_than_were_asked_for_is_no_pass() -> None:
+    notes = trace(("asked", ONE), ("done", ONE))
+    assert exactly_once(notes, asked="asked", done="done").demand(at_least=1).holds
+    with pytest.raises(GaveUp, match="holds in 0 cases, and at least 1 were asked for"):
+        exactly_once(notes, asked="asked", done="done", by="nr").demand(at_least=1)
+
+
+def test_an_end_without_a_beginning_is_no_end() -> None:
+    judgement = terminal(trace(("done", ONE)), begins="begun", ends={"done"})
+    assert (judgement.answer, judgement.why) == (Answer.FAILS, "1 ended and had not begun")
+
+
+def test_a_total_that_is_not_the_expected_one_is_shown_once() -> None:
+    judgement = conserved(trace(("balance", {"sum": 9})), "balance", total="sum", expected=10)
+    assert [note.number for note in judgement.witnesses] == [0]
 
 
 def test_serializable_strictly_keeps_the_order_of_those_that_did_not_overlap() -> None:

@@ -15,7 +15,7 @@ ONLY_IN = {
     "trio": (f"{HARNESS}.control", f"{HARNESS}.zoo"),  # the programs of the zoo are what is explored, not what explores
     "outcome": (f"{HARNESS}.control",),
     "apsw": (f"{HARNESS}.disk", f"{HARNESS}.storage"),
-    "hypothesis": (f"{HARNESS}.drawn", f"{HARNESS}.stateful"),
+    "hypothesis": (f"{HARNESS}.choices", f"{HARNESS}.drawn", f"{HARNESS}.stateful"),
     "pytest": (f"{HARNESS}.pytest_plugin",),
 }
 WITHOUT = """

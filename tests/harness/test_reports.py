@@ -20,6 +20,7 @@ from kesoku_actors.harness.diagnosis import Diagnosis
 from kesoku_actors.harness.exploration import Exploration
 from kesoku_actors.harness.failures import failure_of
 from kesoku_actors.harness.hold import Form, Hold
+from kesoku_actors.harness.inputs import Inputs
 from kesoku_actors.harness.observe import see_form
 from kesoku_actors.harness.replay import Replay
 from kesoku_actors.harness.report import data_of, mermaid, page, schema, text
@@ -280,7 +281,7 @@ def test_a_reduction_that_takes_too_long_keeps_what_it_has_and_says_so() -> None
     strategy.begin(info())
     run = execute(in_line, strategy)
     assert run.error is not None
-    of = Diagnosis(Exploration(function=in_line), {}, failure_of(run.error), Plan(), reduce_seconds=0.0)
+    of = Diagnosis(Exploration(function=in_line), Inputs(), failure_of(run.error), Plan(), reduce_seconds=0.0)
     cut = of.reduced(run.schedule)
     assert not cut.is_minimal
     assert len(cut.form) > 1

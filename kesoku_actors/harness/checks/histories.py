@@ -109,7 +109,9 @@ def linearizable(
 ) -> Judgement:
     """Check that some order of the operations, each between its call and its return, is one of the model's.
 
-    Each operation has an id of its own, `by`: with one that is called twice, or returns and was never called, it fails.
+    Keys are searched one by one, the shortest history first, each with its share of the budget that is left: what is
+    given up for one of them may fail for certain for another. Each operation has an id of its own, `by`: with one that
+    is called twice, or returns and was never called, it fails.
     """
     name = f"linearizable({type(model).__name__})"
     called: dict[Any, Note] = {}
@@ -124,8 +126,10 @@ def linearizable(
     found = operations_of(trace, call=call, back=back, by=by)
     for operation in found:
         by_key[operation.key].append(operation)
-    tried = 0
-    for key, operations in by_key.items():
+    tried, too_long = 0, 0
+    for left, (key, operations) in zip(
+        range(len(by_key), 0, -1), sorted(by_key.items(), key=lambda one: len(one[1])), strict=True
+    ):
         spans = [(one.call.number, one.back.number if one.back is not None else None) for one in operations]
         search = find_order(
             len(operations),
@@ -133,13 +137,15 @@ def linearizable(
             lambda state, number, operations=operations: model.follow(state, operations[number]),  # type: ignore[misc]  # a default binds the loop's value
             model.initial(),
             required=sum(1 << number for number, one in enumerate(operations) if one.back is not None),
-            budget=budget - tried,
+            budget=(budget - tried) // left,
         )
         tried += search.tried
         if search.end is End.GAVE_UP:
-            return gave_up(name, f"no order of {len(operations)} operations was found after {tried} states")
+            too_long = max(too_long, len(operations))
         if search.end is End.NONE:
             return _no_order(name, operations, search.order, "" if key is None else f" of {key!r}")
+    if too_long:
+        return gave_up(name, f"no order of {too_long} operations was found after {tried} states")
     return holds(name, len(found))
 
 
@@ -194,14 +200,21 @@ def serializable(
     """Check that the committed transactions could have run one after the other.
 
     Notes `read` and `write` have a `key` and a `value`; what was not committed has not happened. Values are hashable.
+    Each transaction has an id of its own, `by`: with one that goes on behind its commit, it fails.
     """
     name = f"serializable(by {by})"
     found: defaultdict[Any, _Transaction] = defaultdict(_Transaction)
     for note in trace:
-        if note.kind in (read, write):
-            found[note[by]].notes.append(note)
-        elif note.kind == commit:
-            found[note[by]].commit = note
+        if note.kind not in (read, write, commit):
+            continue
+        one = found[note[by]]
+        if one.commit is not None:
+            again = "was committed twice" if note.kind == commit else f"has a `{note.kind}` behind its commit"
+            return fails(name, f"transaction {note[by]!r} {again}", one.commit, note)
+        if note.kind == commit:
+            one.commit = note
+        else:
+            one.notes.append(note)
     done = [one for one in found.values() if one.commit is not None]
     spans = [((one.notes or [one.commit])[0].number, one.commit.number) for one in done if one.commit is not None]
     search = find_order(

@@ -39,7 +39,7 @@ class PropertyFailed(AssertionError):
 
 
 class GaveUp(HarnessError):
-    """A property could not be decided within its budget: neither a pass nor a failure."""
+    """A property could not be decided within its budget, or was tried in too few cases: no pass, and no failure."""
 
 
 @frozen(kw_only=True)
@@ -60,9 +60,15 @@ class Judgement:
         """Whether it holds."""
         return self.answer is Answer.HOLDS
 
-    def demand(self) -> Judgement:
-        """Return the judgement if it holds. Raises `PropertyFailed`, or `GaveUp` when nobody knows."""
+    def demand(self, *, at_least: int = 0) -> Judgement:
+        """Return the judgement if it holds in so many cases. Raises `PropertyFailed`, or `GaveUp` when nobody knows.
+
+        A kind or a field that is written otherwise than in the program has no case, and so never fails: where it is
+        known that there are some, ask for them.
+        """
         match self.answer:
+            case Answer.HOLDS if self.cases < at_least:
+                raise GaveUp(f"{self}, and at least {at_least} were asked for")
             case Answer.HOLDS:
                 return self
             case Answer.FAILS:

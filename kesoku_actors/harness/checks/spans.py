@@ -48,7 +48,8 @@ def never_killed(trace: Trace, span: Span, *, killed: str | None = None) -> Judg
 
 
 def terminal(trace: Trace, *, begins: str, ends: Collection[str], by: str = "id") -> Judgement:
-    """Check that everything begun comes to one of these ends, and that nothing of it comes afterwards."""
+    """Check that everything begun comes to one of these ends, that nothing of it comes afterwards, and that nothing
+    ends that had not begun."""
     name, cases = f"terminal({begins} -> {' | '.join(sorted(ends))}, by {by})", 0
     for what, notes in grouped(trace, by):
         ended: Note | None = None
@@ -59,6 +60,8 @@ def terminal(trace: Trace, *, begins: str, ends: Collection[str], by: str = "id"
             if note.kind == begins and begun is None:
                 begun, cases = note, cases + 1
             if note.kind in ends:
+                if begun is None:
+                    return fails(name, f"{what!r} ended and had not begun", note)
                 ended = note
         if begun is not None and ended is None:
             return fails(name, f"{what!r} never ended", begun, trace[-1])
@@ -104,5 +107,5 @@ def conserved(trace: Trace, kind: str, *, total: str, by: str | None = None, exp
             cases += 1
             wanted = notes[0][total] if expected is None else expected
             if note[total] != wanted:
-                return fails(name, f"{note[total]!r} in place of {wanted!r}", notes[0], note)
+                return fails(name, f"{note[total]!r} in place of {wanted!r}", *notes[:1] * (note is not notes[0]), note)
     return holds(name, cases)

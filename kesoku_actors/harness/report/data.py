@@ -64,6 +64,7 @@ def _counterexample(found: Counterexample) -> dict[str, Any]:
         "token": found.token,
         "inputs": {name: repr(value) for name, value in found.inputs.items()},
         "is_confirmed": found.is_confirmed,
+        "unconfirmed": found.unconfirmed,
     }
 
 

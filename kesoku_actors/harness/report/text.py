@@ -22,12 +22,12 @@ from kesoku_actors.harness.sites import Site
 _MOST_BLOCKED: Final = 8
 
 
-def text(found: Counterexample, ink: Ink = PLAIN) -> str:
-    """Return the report, without a line break at its end."""
-    return "\n".join(_lines(cleaned(found), ink))
+def text(found: Counterexample, ink: Ink = PLAIN, *, again: str = "--replay") -> str:
+    """Return the report, without a line break at its end; `again` with the token is the command that replays it."""
+    return "\n".join(_lines(cleaned(found), ink, again))
 
 
-def _lines(found: Counterexample, ink: Ink) -> Iterator[str]:
+def _lines(found: Counterexample, ink: Ink, again: str) -> Iterator[str]:
     story = found.story
     first, *more = _wrapped(f"FAILS {found.program}: {printable(found.failure)}", indent="  ")
     yield f"{ink.red}{ink.bold}FAILS{ink.off}{first[len('FAILS') :]}"
@@ -72,13 +72,12 @@ def _lines(found: Counterexample, ink: Ink) -> Iterator[str]:
     yield f"  Found by {found.found_by}, after {found.found_after:,} schedules."
     if not found.is_confirmed:
         yield from _wrapped(
-            "It was seen again in this process only: a fresh one does not find this program or its inputs by name, "
-            "or takes too long.",
+            f"It was seen again in this process only, and not in a fresh one: {printable(found.unconfirmed)}.",
             indent="  ",
             first="  ",
         )
     yield ""
-    yield f"{ink.bold}See it again{ink.off}: --replay {found.token}"
+    yield f"{ink.bold}See it again{ink.off}: {again} {found.token}"
 
 
 def _wrapped(said: str, *, indent: str, first: str = "") -> list[str]:

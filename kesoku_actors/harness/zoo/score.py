@@ -29,6 +29,7 @@ from kesoku_actors.harness.diagnosis import Diagnosis, Nondeterminism
 from kesoku_actors.harness.exploration import Exploration
 from kesoku_actors.harness.failures import failure_of
 from kesoku_actors.harness.hold import Form
+from kesoku_actors.harness.inputs import Inputs
 from kesoku_actors.harness.portfolio import deciding, is_exhausted
 from kesoku_actors.harness.reduce import Reduced
 from kesoku_actors.harness.search import Plan, runner_of
@@ -193,7 +194,7 @@ def alarms(bug: Bug, make: Make, *, seed: int, runs: int) -> tuple[int, list[str
 def reduced(bug: Bug, run: Run) -> Reduced:
     """Return a failing run of a bug in hold form, with as few events as possible. Raises `Nondeterminism`."""
     assert run.error is not None
-    diagnosis = Diagnosis(Exploration(function=bug.program()), {}, failure_of(run.error), Plan())
+    diagnosis = Diagnosis(Exploration(function=bug.program()), Inputs(), failure_of(run.error), Plan())
     return diagnosis.reduced(run.schedule)
 
 
