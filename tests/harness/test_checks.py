@@ -289,11 +289,6 @@ def test_what_holds_in_fewer_cases_than_were_asked_for_is_no_pass() -> None:
         exactly_once(notes, asked="asked", done="done", by="nr").demand(at_least=1)
 
 
-def test_an_end_without_a_beginning_is_no_end() -> None:
-    judgement = terminal(trace(("done", ONE)), begins="begun", ends={"done"})
-    assert (judgement.answer, judgement.why) == (Answer.FAILS, "1 ended and had not begun")
-
-
 def test_a_total_that_is_not_the_expected_one_is_shown_once() -> None:
     judgement = conserved(trace(("balance", {"sum": 9})), "balance", total="sum", expected=10)
     assert [note.number for note in judgement.witnesses] == [0]
