@@ -128,8 +128,10 @@ class Diagnosis:
             unconfirmed=elsewhere.why_not,
         )
 
-    def _run(self, strategy: Strategy, number: int = 0, *, trace: bool = False, may_tick: bool = True) -> Run:
-        strategy.begin(_info(number))
+    def _run(
+        self, strategy: Strategy, info: RunInfo | None = None, *, trace: bool = False, may_tick: bool = True
+    ) -> Run:
+        strategy.begin(info or _info())
         may = may_tick and self.plan.may_tick
         return execute(
             self.program, strategy, limits=self.plan.limits, may_tick=may, trace=trace, allow=self.plan.allow
@@ -180,8 +182,8 @@ class Diagnosis:
         for number in range(_NEAR_RUNS):
             if process_time() - began > _NEAR_SECONDS:
                 break
-            if self._run(Random(), number).error is None:
-                form = form_of(self._run(Random(), number, trace=True).trace, Base.FIFO)
+            if self._run(Random(), _info(number)).error is None:
+                form = form_of(self._run(Random(), _info(number), trace=True).trace, Base.FIFO)
                 seen = see_form(self.program, form, self.plan, _info())
                 if seen.run.error is None:
                     return parting(failing.observed, seen.observed), form, seen
@@ -201,11 +203,14 @@ class Diagnosis:
         return Grade.FREE if any(rate.failures for rate in without) else Grade.FREE_AND_TIME, rates
 
     def _rate(self, name: str, make: type[Strategy] | Any, *, may_tick: bool = True) -> Rate:
+        """Make the first runs that a search with this strategy alone makes, by the same randomness."""
         strategy: Strategy = make()
-        began, failures, runs = process_time(), 0, 0
+        may_tick = may_tick and name not in _WITHOUT_TIME
+        began, failures, runs, steps = process_time(), 0, 0, 0
         while runs < _GRADE_RUNS and process_time() - began < _GRADE_SECONDS:
-            failures += self._is_it(self._run(strategy, runs, may_tick=may_tick and name not in _WITHOUT_TIME))
-            runs += 1
+            info = RunInfo(number=runs, rng=self.plan.rng(runs), length=steps // runs if runs else self.plan.length)
+            run = self._run(strategy, info, may_tick=may_tick)
+            failures, runs, steps = failures + self._is_it(run), runs + 1, steps + run.steps
         return Rate(strategy=name, failures=failures, runs=runs)
 
 

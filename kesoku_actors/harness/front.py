@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Final, overload
 
 from attrs import evolve, field, frozen
 
@@ -37,6 +37,8 @@ from kesoku_actors.harness.systematic import HoldBound
 from kesoku_actors.harness.verdict import Outcome, Verdict
 
 Test = Callable[..., Awaitable[object]]
+_WHOLE: Final = (None, (0, 1), 0)
+"""The base, the shard and what is skipped, when nothing is left out."""
 
 
 class ProgramFails(AssertionError):
@@ -143,11 +145,13 @@ def explore(
     world of a run, `examples` is how many inputs Hypothesis draws at most, and the runs are divided among those there
     are; with `may_tick=False` time passes only when nothing can run. `allow` opens ways out of the simulated world.
 
-    Raises `HarnessError` when no input is to be drawn.
+    Raises `HarnessError` when no input is to be drawn, and for a certificate of less than every schedule.
     """
     if examples < 1:
         raise HarnessError(f"examples is how many inputs are drawn, 1 or more, not {examples}")
     bound = certify.bound if isinstance(certify, HoldBound) else certify or 0
+    if bound < 0 or (isinstance(certify, HoldBound) and (certify.base, certify.shard, certify.skip) != _WHOLE):
+        raise HarnessError(f"certify is how many events, 0 or more, over both orders: Hold(1), not {certify!r}")
     plan = Plan(
         runs=runs,
         seconds=seconds,

@@ -30,9 +30,10 @@ from kesoku_actors.harness.search import KNOWN
 from kesoku_actors.harness.token import Token, token_of
 from kesoku_actors.harness.verdict import Outcome, Verdict
 from tests.harness import carts
+from tests.harness.carts import CARTS, Cart
 
 ROOT = Path(__file__).parents[2]
-CARTS = str(Path(carts.__file__))
+FILE = str(Path(carts.__file__))
 
 
 def check(*arguments: str) -> Result:
@@ -62,19 +63,19 @@ def test_objects_shrink_and_are_told_as_they_were_before_any_run(overcharged: Ve
 
 
 def test_a_token_of_objects_is_replayed_by_the_command_that_was_printed(overcharged: Verdict) -> None:
-    done = check(f"{CARTS}:overcharged", "--replay", token_in(overcharged), "--json")
+    done = check(f"{FILE}:overcharged", "--replay", token_in(overcharged), "--json")
     told = json.loads(done.stdout)
     assert (done.exit_code, told["counterexample"]["failure"]) == (1, "AssertionError: wrong sum")
     assert overcharged.counterexample is not None
     assert told["counterexample"]["inputs"] == {
         name: repr(value) for name, value in overcharged.counterexample.inputs.items()
     }
-    steps = check(f"{CARTS}:overcharged", "--replay", token_in(overcharged), "--step")
+    steps = check(f"{FILE}:overcharged", "--replay", token_in(overcharged), "--step")
     assert (steps.exit_code, "the program fails: AssertionError: wrong sum" in steps.stdout) == (1, True)
 
 
 def test_two_jobs_find_what_fails_with_objects() -> None:
-    done = check(f"{CARTS}:overcharged", "--jobs", "2", "--json")
+    done = check(f"{FILE}:overcharged", "--jobs", "2", "--json")
     told = json.loads(done.stdout)
     assert (done.exit_code, told["outcome"], told["counterexample"]["is_confirmed"]) == (1, "fails", True)
 
@@ -175,6 +176,23 @@ def test_the_members_of_a_portfolio_go_round_the_inputs() -> None:
     SEEN.clear()
     explore(right, runs=24, examples=12, strategy=rotation)
     assert first == SEEN
+
+
+@explore(runs=40, examples=20, strategy=rotation)
+async def right_by_turns(carts: list[Cart] = CARTS) -> None:
+    for cart in carts:
+        await trio.lowlevel.checkpoint()
+        cart.items.clear()
+
+
+def test_a_strategy_of_a_decorator_is_that_of_its_jobs_and_of_its_campaign(tmp_path: Path) -> None:
+    here, file = f"{Path(__file__)}:right_by_turns", tmp_path / "campaign.json"
+    done = check(here, "--jobs", "2", "--json")
+    assert (done.exit_code, json.loads(done.stdout)["schedules"]) == (0, 40)
+    command = [sys.executable, "-m", "kesoku_actors", "check", here, "--json", "--resume", str(file)]
+    first, again = (json.loads(subprocess.run(command, capture_output=True, cwd=ROOT).stdout) for _ in range(2))
+    assert (first["outcome"], first["schedules"]) == ("holds", 40)
+    assert (again["outcome"], again["schedules"]) == ("holds", 40)
 
 
 FIXTURES = """

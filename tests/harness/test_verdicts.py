@@ -6,13 +6,15 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
+from attrs import evolve
 from hypothesis import strategies as st
 
-from kesoku_actors.harness import Hold, Inconclusive, Limits, Outcome, ProgramFails, explore
+from kesoku_actors.harness import Hold, Inconclusive, Limits, Outcome, ProgramFails, explore, shared
 from kesoku_actors.harness.allow import Allow
 from kesoku_actors.harness.control import Program, execute
 from kesoku_actors.harness.control.footprints import footprints
@@ -24,8 +26,11 @@ from kesoku_actors.harness.hold import Base, Form
 from kesoku_actors.harness.hold import Hold as HoldEvent
 from kesoku_actors.harness.lanes import Ready
 from kesoku_actors.harness.named import strategy_named
+from kesoku_actors.harness.origin import load
+from kesoku_actors.harness.report import text
 from kesoku_actors.harness.schedule import BadToken
 from kesoku_actors.harness.search import Plan, search
+from kesoku_actors.harness.steps import stepped
 from kesoku_actors.harness.strategy import RunInfo
 from kesoku_actors.harness.token import Token, token_of
 from kesoku_actors.harness.world import World
@@ -268,6 +273,80 @@ def test_a_token_of_what_is_cut_off_or_reaches_out_is_no_failure_either(main: Pr
     token = str(Token(fingerprint=exploration.fingerprint, play=Form(), inputs={}))
     verdict = replayed(exploration, token)
     assert (verdict.outcome, bool(verdict.reason)) == (Outcome.INCONCLUSIVE, True)
+    steps = stepped(exploration, token)
+    assert (steps.outcome, steps.paragraphs[-1].startswith("nothing is known: ")) == (Outcome.INCONCLUSIVE, True)
+
+
+@pytest.mark.parametrize("certify", [-1, Hold(1, Base.FIFO), Hold(1, shard=(0, 2))])
+def test_a_certificate_is_of_every_schedule_or_of_none(certify: Any) -> None:
+    with pytest.raises(HarnessError, match="over both orders"):
+        explore(shops.sold_once, certify=certify)
+
+
+CALLED = [0]
+
+
+async def takes_a_step_more_each_time() -> None:
+    CALLED[0] += 1
+    for _ in range(CALLED[0]):
+        await pause()
+
+
+async def shares_something_the_first_time() -> None:
+    CALLED[0] += 1
+    called = CALLED[0]
+
+    async def use(name: str) -> None:
+        shared(name if called > 1 else "the same")
+        await pause()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(use, "a")
+        nursery.start_soon(use, "b")
+
+
+@pytest.mark.parametrize("program", [takes_a_step_more_each_time, shares_something_the_first_time])
+def test_a_program_without_choices_that_becomes_another_one_is_told(program: Program) -> None:
+    CALLED[0] = 0
+    verdict = explore(program, runs=10, may_tick=False)
+    assert (verdict.outcome, "more" in verdict.reason) == (Outcome.NONDETERMINISM, True), verdict
+
+
+@pytest.mark.parametrize("name", ["strict", "shuffle", "random", "pct"])
+def test_the_rate_of_a_failure_is_that_of_a_search_with_the_strategy(name: str) -> None:
+    exploration = exploration_of(shops.sold_twice)
+    plan = evolve(exploration.plan, seed=3, runs=30, certify=0)
+    whole = verdict_on(evolve(exploration, plan=evolve(plan, strategy="portfolio"))).counterexample
+    assert whole is not None
+    [rate] = [one for one in whole.rates if one.strategy.lower().startswith(name)]
+    found = verdict_on(evolve(exploration, plan=evolve(plan, strategy=name))).counterexample
+    first = 31 if found is None else found.found_after
+    assert (rate.failures > 0) == (first <= rate.runs) or rate.runs > 30
+
+
+def test_a_report_says_why_nothing_was_seen_in_a_fresh_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "once.py").write_text(
+        "import os, trio\n\nasync def test_fails():\n    await trio.lowlevel.checkpoint()\n"
+        "    assert False, 'always'\n\nassert 'ONCE' not in os.environ, 'only once'\nos.environ['ONCE'] = '1'\n"
+    )
+    monkeypatch.delenv("ONCE", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    found = explore(load(str(tmp_path / "once.py")).test_fails, runs=5).counterexample
+    monkeypatch.delenv("ONCE")
+    assert found is not None
+    assert "it ended there before it had answered" in found.unconfirmed
+    assert "only once" in found.unconfirmed
+    assert "only once" in " ".join(text(found).split())
+
+
+def test_what_is_printed_at_the_exit_of_a_fresh_process_is_not_its_answer(tmp_path: Path) -> None:
+    (tmp_path / "prints.py").write_text(
+        "import atexit, sys, trio\n\nif sys.argv[0] == '-c':\n    atexit.register(print, 'good bye')\n"
+        "\nasync def test_fails():\n    await trio.lowlevel.checkpoint()\n    assert False, 'always'\n"
+    )
+    found = explore(load(str(tmp_path / "prints.py")).test_fails, runs=5).counterexample
+    assert found is not None
+    assert found.is_confirmed
 
 
 def test_a_token_replays_and_one_of_another_source_says_so() -> None:
