@@ -62,7 +62,7 @@ class Finding:
     seconds: float = 0.0
     """Of CPU time."""
     token: str = ""
-    """That plays the run in which it was noticed; empty when no token can say it."""
+    """That plays the run in which it was noticed, or the first that crashed."""
 
 
 @define(eq=False)
@@ -92,23 +92,41 @@ class _Trial:
             return
         if so_far.found is None or so_far.found.error is None:
             return
+        token = str(token_for(self.exploration.fingerprint, so_far.found.schedule, inputs))
         for error in leaves(so_far.found.error):
             self.said = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
             self.by = noticed_by(error)
             if self.by:
-                self.token = str(token_for(self.exploration.fingerprint, so_far.found.schedule, inputs))
+                self.token = token
                 return
+        self.token = self.token or token
         self.crashes += 1
+
+    def finding(self) -> Finding:
+        """Return what came of it."""
+        return Finding(
+            ended=Ended.KILLED if self.by else Ended.CRASHED if self.crashes else Ended.SURVIVED,
+            schedules=self.schedules,
+            by=self.by,
+            said=self.said,
+            crashes=self.crashes,
+            seconds=self.seconds,
+            token=self.token,
+        )
 
 
 def try_out(name: str, *, runs: int, first_seed: int) -> Finding:
     """Explore a property with so many schedules, or until it fails."""
     module, _, test = name.partition(".")
     exploration: Exploration = getattr(getattr(importlib.import_module(f"{PLACE}.{module}"), test), MARK)
-    share = max(1, exploration.plan.runs // exploration.examples)
+    share = max(1, exploration.plan.runs // exploration.examples) if exploration.drawn else runs
     limits = evolve(exploration.plan.limits, steps=_STEPS)
     plan = evolve(exploration.plan, runs=runs, certify=0, seed=exploration.plan.seed + first_seed, limits=limits)
     trial = _Trial(evolve(exploration, plan=plan, examples=max(1, runs // share)))
+
+    if not exploration.drawn:
+        trial.once(Inputs())
+        return trial.finding()
 
     @seed(plan.seed)
     @settings(
@@ -123,16 +141,7 @@ def try_out(name: str, *, runs: int, first_seed: int) -> Finding:
         trial.once(inputs_now(exploration, inputs))
 
     draw()
-    ended = Ended.KILLED if trial.by else Ended.CRASHED if trial.crashes else Ended.SURVIVED
-    return Finding(
-        ended=ended,
-        schedules=trial.schedules,
-        by=trial.by,
-        said=trial.said,
-        crashes=trial.crashes,
-        seconds=trial.seconds,
-        token=trial.token,
-    )
+    return trial.finding()
 
 
 def noticed_by(error: BaseException) -> str:
