@@ -126,6 +126,8 @@ class Holding:
     fired: set[Event] = field(factory=set, init=False)
     """The events that changed something."""
     _holds: dict[tuple[str, int], Hold] = field(factory=dict, init=False)
+    _held: frozenset[str] = field(default=frozenset(), init=False)
+    """Who is held at some time: to look for one of them costs less than for a hold."""
     _faults: frozenset[Fire] = field(default=frozenset(), init=False)
     _ticks: Counter[Moment | None] = field(factory=Counter, init=False)
     _ticked: dict[Moment | None, Tick] = field(factory=dict, init=False)
@@ -139,8 +141,9 @@ class Holding:
 
     _stays: bool = field(default=False, init=False)
     _has_untils: bool = field(default=False, init=False)
-    _is_plain: bool = field(default=False, init=False)
-    """Whether it is the plain order of who became runnable first."""
+    _is_bare: bool = field(default=False, init=False)
+    """Whether nothing disturbs the order of who became runnable first but holds that last until nothing else can run:
+    then who is first in line is all there is to look at."""
 
     @property
     def sees_all(self) -> bool:
@@ -157,17 +160,20 @@ class Holding:
         self._kept, self.fired, self._released, self._waiting = [], set(), set(), {}
         self._lanes, self._last = {}, None
         self._holds = {(event.who, event.at): event for event in self.form.events if isinstance(event, Hold)}
+        self._held = frozenset(who for who, _at in self._holds)
         self._faults = frozenset(event for event in self.form.events if isinstance(event, Fire))
         self._ticked = {event.after: event for event in self.form.events if isinstance(event, Tick)}
         self._ticks = Counter({after: tick.times for after, tick in self._ticked.items()})
         self._stays = self.form.base is Base.STAY
         self._has_untils = any(hold.until is not None for hold in self._holds.values())
-        self._is_plain = not (self.sees_all or self._holds)
+        self._is_bare = not self.sees_all
 
     def choose(self, ready: Ready, *, may_tick: bool, step: int) -> int:
         """Return the first lane in order that is not held."""
-        if self._is_plain:
-            return 0
+        if self._is_bare:
+            lane = ready[0]
+            is_held = lane.label in self._held and (lane.label, lane.steps) in self._holds
+            return self._first_free(ready) if is_held else 0
         last = self._last
         if may_tick and self._ticks:
             moment = None if last is None else Moment(last.label, last.steps)
@@ -177,9 +183,12 @@ class Holding:
                 return len(ready)
         if self._has_untils:
             self._lanes.update((one.label, one) for one in ready)
-        index = ready.index(last) if self._stays and last is not None and last in ready else 0
+        index = 0
+        if self._stays and last is not None:
+            # Who ran last became runnable last, if it did, but for those that its step set free.
+            index = len(ready) - 1 if ready[-1] is last else ready.index(last) if last in ready else 0
         lane = ready[index]
-        if self._holds and (lane.label, lane.steps) in self._holds:
+        if lane.label in self._held and (lane.label, lane.steps) in self._holds:
             index = self._first_free(ready)
             lane = ready[index]
         if self.keeps_places:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Generator, Iterator, Sequence
+from typing import Protocol
 
 from attrs import define, evolve, field, frozen
 
@@ -21,6 +22,12 @@ from kesoku_actors.harness.faults import Fire
 from kesoku_actors.harness.hold import Base, Chance, Decision, Event, Form, Hold, Holding, Place, Tick
 from kesoku_actors.harness.lanes import Ready
 from kesoku_actors.harness.strategy import RunInfo
+
+
+class Chooses(Protocol):
+    """The method `choose` of a strategy."""
+
+    def __call__(self, ready: Ready, *, may_tick: bool, step: int) -> int: ...
 
 
 @define(eq=False)
@@ -97,10 +104,11 @@ class HoldBound:
             return
         raise HarnessError("every schedule was played")
 
-    def choose(self, ready: Ready, *, may_tick: bool, step: int) -> int:
-        """Return what the form says."""
+    @property
+    def choose(self) -> Chooses:
+        """What says who runs next: the form that is played, without a step in between."""
         assert self._holding is not None
-        return self._holding.choose(ready, may_tick=may_tick, step=step)
+        return self._holding.choose
 
     def fires(self, fault: Fire) -> bool:
         """Tell whether the fault is in the form."""

@@ -12,6 +12,7 @@ raises crosses trio's loop: it is kept until the program is unwound.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from ctypes import py_object, pythonapi
 from functools import cache
@@ -42,6 +43,8 @@ _MAIN: Final = 1
 """The number of the lane that is the program's main task: trio's own first task starts it first."""
 _UNWINDING: Final = 10_000
 """Steps a program may take to unwind."""
+_LONG_HEAP: Final = 1_000
+"""With so many deadlines, living or not, they are looked after at each step: there trio clears away the dead ones."""
 
 
 @define(eq=False)
@@ -53,7 +56,8 @@ class Control(trio.abc.Instrument):
     may_tick: bool
     keeps_trace: bool
     touched: list[Any] = field(factory=list)
-    """What the current step touched so far; filled by whoever instruments."""
+    """What the current step touched so far; filled by whoever instruments, if it is kept."""
+    keeps_touched: bool = False
     runner: Any = None
     clock: VirtualClock = field(init=False)
     suspicion: Suspicion = field(init=False)
@@ -73,7 +77,6 @@ class Control(trio.abc.Instrument):
     _by_task: dict[Any, Lane] = field(factory=dict)
     _runq: RunQueue = field(init=False)
     _deadlines: Any = field(init=False)
-    _chosen: list[Any] = field(init=False)
     _ready: list[Lane] = field(factory=list)
     """The lanes of what is in the queue, in the same order, as far as they are known."""
     _last_step: int = 0
@@ -91,6 +94,7 @@ class Control(trio.abc.Instrument):
         self._sees_all = bool(getattr(self.strategy, "sees_all", False))
         self._strategy_chooses = self.strategy.choose
         self._aside_at = self.suspicion.at
+        self.keeps_touched = self.keeps_trace or self._learns is not None
 
     @property
     def is_fair(self) -> bool:
@@ -122,8 +126,7 @@ class Control(trio.abc.Instrument):
         self.runner = runner
         self.runner.instruments = Hooks(self.runner.instruments.data)
         self._deadlines = self.runner.deadlines
-        self.runner.runq = self._runq = RunQueue(self, self._deadlines)
-        self._chosen = self._runq.batch.chosen
+        self.runner.runq = self._runq = RunQueue(self.pick, in_pieces=self.runner.is_guest)
 
     def task_spawned(self, task: Any) -> None:
         parent = self._by_task.get(task.parent_nursery.parent_task) if task.parent_nursery is not None else None
@@ -139,63 +142,72 @@ class Control(trio.abc.Instrument):
     def task_exited(self, task: Any) -> None:
         self._by_task[task].ended = True
 
-    def pick(self) -> bool:
-        """Choose the task of the next step and take it out of the queue; false when there is none, or time passes."""
-        tasks, ready, steps = self._runq, self._ready, self.steps
-        known = len(ready)
-        count = len(tasks)
-        if count == known + 1:
-            ready.append(self._by_task[tasks[known]])
-        elif count > known:
-            self._put_in_order(tasks, ready, known)
-        elif not count:
-            return False
-        if self._learns is not None and self.last is not None:
-            self._learns.ran(self.last, self.touched)
-        if self.keeps_trace:
-            self._keep_touched()
-        elif self.touched:
-            self.touched = []
-        may_tick = self.may_tick and self._deadlines._active > 0 and self._may_tick()
-        ways, index = count + may_tick, 0
-        if (steps < self._aside_at or self._asks(ready)) and (ways > 1 or self._sees_all):
-            try:
-                index = self._strategy_chooses(ready, may_tick=may_tick, step=steps)
-                if not 0 <= index < ways:
-                    raise HarnessError(f"{self.strategy!r} chose {index} of {ways} ways")
-                if ways > 1:
-                    self.choices += (index, ways)
-            except BaseException as error:  # whatever it is, it must not cross trio's loop
-                self.refused, index = error, 0
-                self._end(StepLimit("the strategy gave up"))
-        self.steps = steps + 1
-        if index == count:
-            self.clock.now = max(self.clock.now, self._deadlines.next_deadline())
-            if self.keeps_trace:
-                self._keep(None, ready)
-            self.last = None
-            return False
+    def pick(self) -> Any:
+        """Choose the task of the next step and take it out of the queue, which is not empty.
+
+        Returns none when time passes and the program goes on in pieces.
+        """
+        tasks, ready = self._runq, self._ready
+        while True:
+            may_tick = self._may_tick() if self._deadlines._heap else False
+            steps, known, count = self.steps, len(ready), len(tasks)
+            if count == known + 1:
+                ready.append(self._by_task[tasks[known]])
+            elif count > known:
+                self._put_in_order(tasks, ready, known)
+            if self.keeps_touched:
+                self._hand_on_touched()
+            ways, index = count + 1 if may_tick else count, 0
+            if (steps < self._aside_at or self._asks(ready)) and (ways > 1 or self._sees_all):
+                try:
+                    index = self._strategy_chooses(ready, may_tick=may_tick, step=steps)
+                    if not 0 <= index < ways:
+                        raise HarnessError(f"{self.strategy!r} chose {index} of {ways} ways")
+                    if ways > 1:
+                        choices = self.choices
+                        choices.append(index)
+                        choices.append(ways)
+                except BaseException as error:  # whatever it is, it must not cross trio's loop
+                    self.refused, index = error, 0
+                    self._end(StepLimit("the strategy gave up"))
+            self.steps = steps + 1
+            if index < count:
+                break
+            self._let_time_pass(ready)
+            if self.runner.is_guest:
+                return None
         self.last = lane = ready[index]
         if self.keeps_trace:
             self._keep(lane, [lane] if self.is_fair or self.suspicion.is_fair else ready)
         if self._ending is not None:
             self._throw_into(lane, self._ending)
         lane.steps += 1
-        del ready[index]
-        self._chosen.append(tasks.pop(index))
-        return True
+        del ready[index], tasks[index]
+        return lane.task
 
-    def _put_in_order(self, tasks: list[Any], ready: list[Lane], known: int) -> None:
+    def _let_time_pass(self, ready: list[Lane]) -> None:
+        """Go on to the next deadline, although work is runnable."""
+        self.clock.now = max(self.clock.now, self._deadlines.next_deadline())
+        if self.keeps_trace:
+            self._keep(None, ready)
+        self.last = None
+
+    def _put_in_order(self, tasks: deque[Any], ready: list[Lane], known: int) -> None:
         """Take note of tasks that one step made runnable, in the order in which they were spawned."""
-        ready += sorted((self._by_task[task] for task in tasks[known:]), key=_number)
-        tasks[known:] = [lane.task for lane in ready[known:]]
+        places = range(known, len(tasks))
+        ready += sorted([self._by_task[tasks[place]] for place in places], key=_number)
+        for place in places:
+            tasks[place] = ready[place].task
 
-    def _keep_touched(self) -> None:
-        """Keep in the trace what the last step touched and which faults happened in it."""
+    def _hand_on_touched(self) -> None:
+        """Tell a strategy that learns what the last step touched; keep in the trace that and which faults happened."""
         touched, self.touched = self.touched, []
-        fired, self.events.fired_in_step = self.events.fired_in_step, []
-        if self.trace and (touched or fired):
-            self.trace[-1] = evolve(self.trace[-1], touched=tuple(touched), fired=tuple(fired))
+        if self._learns is not None and self.last is not None:
+            self._learns.ran(self.last, touched)
+        if self.keeps_trace:
+            fired, self.events.fired_in_step = self.events.fired_in_step, []
+            if self.trace and (touched or fired):
+                self.trace[-1] = evolve(self.trace[-1], touched=tuple(touched), fired=tuple(fired))
 
     def _keep_for_ever(self) -> None:
         """Never give up the tasks that are left: one that goes on whatever is thrown into it would do so when it is
@@ -225,9 +237,15 @@ class Control(trio.abc.Instrument):
         return not suspicion.is_fair
 
     def _may_tick(self) -> bool:
-        """Tell whether the next deadline is near enough."""
-        next_deadline: float = self._deadlines.next_deadline()
-        return next_deadline <= min(self.clock.until, self.clock.now + self.limits.longest_tick_s)
+        """Let what has come to its deadline be cancelled, and tell whether the next deadline is near enough."""
+        deadlines, now = self._deadlines, self.clock.now
+        heap = deadlines._heap
+        if heap[0][0] <= now or len(heap) > _LONG_HEAP:
+            deadlines.expire(now)
+        if not self.may_tick or deadlines._active <= 0:
+            return False
+        coming: float = deadlines.next_deadline()
+        return coming <= now + self.limits.longest_tick_s and coming <= self.clock.until
 
     def _keep(self, lane: Lane | None, ready: list[Lane]) -> None:
         site = site_of(lane.task.coro) if lane is not None else None

@@ -37,6 +37,7 @@ _watching: ContextVar[Watch | None] = ContextVar("watching", default=None)
 class Watched(Protocol):
     """The run under control, as far as footprints need it."""
 
+    keeps_touched: bool
     touched: list[Any]
     lanes: list[Lane]
     steps: int
@@ -105,7 +106,8 @@ class Watch:
         if run is None:
             return
         self._orders.setdefault(what, []).append(run.last.label if run.last is not None else "")
-        run.touched.append(Touch(what, how, writes, _toucher(), is_plain) if self.detail else what)
+        if run.keeps_touched:
+            run.touched.append(Touch(what, how, writes, _toucher(), is_plain) if self.detail else what)
 
     def older(self, thing: Any, kind: str) -> Known:
         """Label a thing that was made before the run, or in a way that is not seen."""
@@ -182,7 +184,8 @@ def _noting(
             thing = self._state if is_channel else self
             known = watch.known.get(_identity(thing)) or watch.older(thing, kind)
             known.order.append(run.last.label if run.last is not None else "")
-            run.touched.append(known.label)
+            if run.keeps_touched:
+                run.touched.append(known.label)
 
     def method(self: Any, *arguments: Any, **named: Any) -> Any:
         note(self)
@@ -211,7 +214,7 @@ def _noting_how(
             watch.touch(thing, kind, CLOSED, False)
             raise
         watch.touch(thing, kind, how, writes)
-        if watch.run is not None and kind == "cancel scope":
+        if watch.run is not None and kind == "cancel scope" and watch.run.keeps_touched:
             watch.run.touched[-1] = evolve(watch.run.touched[-1], reaches=tuple(_within(thing, watch.run.lanes)))
         return result
 

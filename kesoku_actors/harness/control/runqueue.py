@@ -1,78 +1,74 @@
 """In place of trio's run queue and of the batches it is taken in: one task at a time, the one that is chosen.
 
 trio's loop makes a batch of its queue in each of its passes, `batch = list(runner.runq)`, and runs what is in it. In
-that module `list` is another function while a run lasts: it gives, for our queue, a batch that never ends by itself. It
-is asked before each step whether there is one more, and that is when the next task is chosen. So a step costs no pass
-of the loop, which looks after files, timers and instruments each time.
+that module `list` is another function while a run lasts: of our queue it gives the queue itself, a batch that is not
+empty before nothing is runnable. What the loop takes out of it is the task that is chosen at that moment. So a step
+costs no pass of the loop, which looks after files, timers and instruments each time.
 
-Invariant: what is chosen is the same as if each step were a pass of its own. A pass is needed when a deadline has come,
-as the loop is what cancels; then the batch ends, and so it does when time is to pass and when nothing is runnable.
+Invariant: what is chosen is the same as if each step were a pass of its own. Of what a pass does only the deadlines
+matter here, and who chooses looks after those that have come. A program that goes on in pieces (guest mode) is looked
+at from outside between passes: there time that passes while work is runnable ends the batch.
 """
 
 from __future__ import annotations
 
 import builtins
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, Protocol
+from typing import Any
 
 from kesoku_actors.harness.control.privates import Instruments, run
 
-_LONG_HEAP: Final = 1_000
-"""With so many deadlines, living or not, each step is a pass: there trio clears away the dead ones."""
 
+class RunQueue(deque[Any]):
+    """The tasks that are runnable, in the order in which they became so; as a batch, it gives the chosen one."""
 
-class Chooses(Protocol):
-    """A run, as its queue sees it."""
+    __slots__ = ("_in_pieces", "pop")
+    pop: Callable[[], Any]
 
-    @property
-    def clock(self) -> Any: ...
-
-    def pick(self) -> bool:
-        """Choose the task of the next step and put it into `chosen`; false when there is none, or time passes."""
-
-
-class RunQueue(list[Any]):
-    """The tasks that are runnable, in the order in which they became so."""
-
-    __slots__ = ("batch",)
-
-    def __init__(self, control: Chooses, deadlines: Any) -> None:
+    def __init__(self, pick: Callable[[], Any], *, in_pieces: bool) -> None:
+        """`pick` takes the task of the next step out of the queue; in pieces, it returns none when time passes."""
         super().__init__()
-        self.batch: Final = Batch(control, deadlines)
+        self.pop = pick
+        self._in_pieces = in_pieces
+
+    def batch(self) -> RunQueue | Piece:
+        """Return what a pass of the loop takes its tasks from."""
+        return Piece(self) if self._in_pieces else self
 
     def __iter__(self) -> Iterator[Any]:
         """Yield the next task alone, for a loop that takes its batch in another way: then each step is a pass."""
-        if self.batch.begun():
-            yield self.batch.pop()
+        piece = Piece(self)
+        if piece:
+            yield piece.pop()
 
     def clear(self) -> None:
         """Keep the tasks: each is taken out when it runs."""
 
+    def reverse(self) -> None:
+        """Leave the order to who chooses."""
 
-class Batch:
-    """What trio's loop takes its next task from."""
+    def sort(self, *, key: object = None, reverse: bool = False) -> None:
+        """Leave the order to who chooses."""
 
-    __slots__ = ("_clock", "_deadlines", "_has_begun", "_pick", "chosen", "pop")
 
-    def __init__(self, control: Chooses, deadlines: Any) -> None:
-        self.chosen: Final[list[Any]] = []
-        self.pop: Final[Callable[[], Any]] = self.chosen.pop
-        self._pick, self._clock, self._deadlines = control.pick, control.clock, deadlines
-        self._has_begun = False
+class Piece:
+    """A batch that ends when time passes."""
 
-    def begun(self) -> Batch:
-        """Return this batch, for another pass of the loop."""
-        self._has_begun = False
-        return self
+    __slots__ = ("_chosen", "_queue")
+
+    def __init__(self, queue: RunQueue) -> None:
+        self._queue, self._chosen = queue, None
 
     def __bool__(self) -> bool:
-        if self._has_begun:
-            heap = self._deadlines._heap
-            if heap and (heap[0][0] <= self._clock.now or len(heap) > _LONG_HEAP):
-                return False
-        self._has_begun = True
-        return self._pick()
+        """Choose the next task; false when there is none, or time passes."""
+        self._chosen = self._queue.pop() if self._queue else None
+        return self._chosen is not None
+
+    def pop(self) -> Any:
+        """Return the task that was chosen."""
+        return self._chosen
 
     def __len__(self) -> int:
         """No task is in it before it is asked for: there is nothing to put in order."""
@@ -113,4 +109,4 @@ def batches_of_one() -> Iterator[None]:
 
 
 def _taken(things: Any = ()) -> Any:
-    return things.batch.begun() if type(things) is RunQueue else builtins.list(things)
+    return things.batch() if type(things) is RunQueue else builtins.list(things)
