@@ -78,6 +78,7 @@ from kesoku_actors.store import (
     open_reader,
     store_actor,
 )
+from kesoku_actors.store.again import until_answered
 from kesoku_actors.tools import ToolOptions, ToolRegistry, Tools, add_job_tools
 from kesoku_actors.tools.shell import Leftovers
 from kesoku_actors.tools.whole import keep_whole
@@ -260,7 +261,8 @@ def build_house(plan: Plan) -> House:
             ),
             *(() if turn_log is None else (turn_log.spec(),)),  # stopped after those whose inferences it writes
             *(() if plan.purse is None else (plan.purse.spec(),)),
-            plan.leftovers.spec(),  # stopped after the calls that may need what others left
+            # Begun before a session goes on (C3), and stopped after the calls that may need what others left.
+            plan.leftovers.spec(partial(_commands_so_far, store, log)),
             tools.spec(),
             SupervisorSpec(id="providers", children=(*gates, *plan.provider_children)),
             broker,
@@ -269,6 +271,11 @@ def build_house(plan: Plan) -> House:
         shutdown_s=plan.stop_s,
     )
     return House(spec=root, gateway=gateway, tools=tools, store=store, compactions=compactions)
+
+
+async def _commands_so_far(store: Store, log: Logger) -> Sequence[DeadCall]:
+    """Return the calls of which an earlier life may have left something running (C3)."""
+    return await until_answered(store.reader.commands, log, "read which commands ran")
 
 
 async def _end_behind(tools: Tools, leftovers: Leftovers, session_id: str) -> None:

@@ -38,6 +38,7 @@ from kesoku_actors.tools.shell import (
     Leftovers,
     ShellOptions,
     ShellPolicy,
+    Survivors,
     add_shell_tool,
     clean_environment,
     end_survivors,
@@ -80,7 +81,7 @@ def plan_run(
     purse = purse_of(settings, world)
     brain, *others = (Brain(provider=each, gate=gate_of(settings, each, purse)) for each in (provider, *spares))
     agent, shelf = settings.agent, skill_shelf(settings)
-    leftovers = Leftovers(kernel=kernel)
+    leftovers = Leftovers(kernel=kernel, outlived=lambda found: _tell_of(found, log))
     store = store_options(settings, log, probe, access)
     registry = tool_registry(settings, shelf, shelter, leftovers, kernel)
     search = search_over(store, log)
@@ -289,9 +290,13 @@ async def _close_at_the_end(cell: Cell[None], *, close: Callable[[], Awaitable[N
 
 async def _end_survivors(calls: Sequence[DeadCall], log: Logger, kernel: Kernel) -> None:
     for found in await end_survivors(calls, kernel=kernel):
-        log.warning(
-            "processes of a call outlived the program",
-            call=found.call_id,
-            ended=[process.pid for process in found.ended],
-            left=[process.pid for process in found.left],
-        )
+        _tell_of(found, log)
+
+
+def _tell_of(found: Survivors, log: Logger) -> None:
+    log.warning(
+        "processes of a call outlived the program",
+        call=found.call_id,
+        ended=[process.pid for process in found.ended],
+        left=[process.pid for process in found.left],
+    )

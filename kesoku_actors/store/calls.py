@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import apsw
+
 from kesoku_actors.protocol import CallState
-from kesoku_actors.store.port import CallProcess, CallStarted, StageOutcome
+from kesoku_actors.store.port import CallProcess, CallStarted, DeadCall, StageOutcome
 from kesoku_actors.store.rows import to_json
+from kesoku_actors.store.sql import select
 from kesoku_actors.store.transaction import Transaction
 
 _STAGE = (
@@ -34,3 +37,15 @@ def stage(tx: Transaction, command: StageOutcome) -> bool:
         session_id = tx.one(_SESSION, (command.call_id,))
         tx.changes.approvals.append((command.call_id, session_id, CallState.SETTLED))
     return row is not None
+
+
+def commands(connection: apsw.Connection) -> tuple[DeadCall, ...]:
+    """Return the calls whose process was recorded."""
+    sql = (
+        "SELECT c.id, s.id, c.pid, c.process_start FROM calls c JOIN sessions s ON s.no = c.session_no"
+        " WHERE c.pid IS NOT NULL ORDER BY c.seq"
+    )
+    return tuple(
+        DeadCall(call_id=call_id, session_id=session_id, pid=pid, process_start=start)
+        for call_id, session_id, pid, start in select(connection, sql)
+    )

@@ -10,9 +10,9 @@ import trio
 
 from kesoku_actors.protocol import Approval, BusyMode, Channel, Job, Message, SessionInfo, Stop, Usage, Waiting
 from kesoku_actors.protocol.summaries import Summary
-from kesoku_actors.store import queries, spending, summaries
+from kesoku_actors.store import calls, queries, spending, summaries
 from kesoku_actors.store.access import Access
-from kesoku_actors.store.port import Chunk, OpenCall, Publication, StopOutcome, StoreBusy
+from kesoku_actors.store.port import Chunk, DeadCall, OpenCall, Publication, StopOutcome, StoreBusy
 from kesoku_actors.store.queries import SessionHistory
 from kesoku_actors.store.records import SessionRecord, count_steps, record
 from kesoku_actors.store.transaction import Rules
@@ -115,6 +115,10 @@ class Reader:
     async def jobs(self, session_id: str) -> tuple[Job, ...]:
         """Return the jobs of the session, oldest first (I8)."""
         return await self._of_session(queries.jobs, session_id)
+
+    async def commands(self) -> tuple[DeadCall, ...]:
+        """Return every call that ran a command, of this life of the process or an earlier one (C3)."""
+        return await self._read(calls.commands)
 
     async def approvals(self, session_id: str) -> tuple[Approval, ...]:
         """Return the calls of the session that wait for a person, in call order (T7)."""

@@ -68,3 +68,16 @@ async def test_what_a_command_left_ends_with_the_program(tmp_path: Path) -> None
             _asked, pid = await left(home)
             assert process(pid) is not None
         assert process(pid) is None
+
+
+async def test_what_a_command_left_ends_when_the_program_begins_again_after_a_kill(tmp_path: Path) -> None:
+    with trio.fail_after(60):
+        registry = ToolRegistry()
+        # That life hears of nothing that was left, as if it had been killed before it could end it.
+        options = ShellOptions(environment={"PATH": os.environ["PATH"]}, leftovers=Leftovers())
+        add_shell_tool(registry, options, owner="tests")
+        async with at_home(tmp_path, [(SERVE,), (Say(text="It runs."),)], registry=registry) as home:
+            _asked, pid = await left(home)
+        assert process(pid) is not None
+        async with with_a_shell(tmp_path):
+            assert process(pid) is None

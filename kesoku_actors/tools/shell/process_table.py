@@ -67,6 +67,22 @@ def _limit(call_id: str) -> int:
     return _LIMIT_BASE + int.from_bytes(sha256(call_id.encode()).digest()[:6])
 
 
+def marked_calls(call_ids: Iterable[str], kernel: Kernel = MACHINE) -> tuple[str, ...]:
+    """Return those of `call_ids` whose mark a living process bears; the table is read once, however many they are."""
+    living = (pid for pid in kernel.pids() if pid != kernel.own_pid() and process(pid, kernel) is not None)
+    marks = {mark for pid in living for mark in _marks(pid, kernel)}
+    return tuple(call_id for call_id in call_ids if marks & {call_id, _limit(call_id)})
+
+
+def _marks(pid: int, kernel: Kernel) -> Iterator[int | str]:
+    if (limit := _limit_of(pid, kernel)) >= _LIMIT_BASE:
+        yield limit
+        return
+    for variable in kernel.read(pid, "environ").split(b"\0"):
+        if variable.startswith(_VARIABLE):
+            yield variable.removeprefix(_VARIABLE).decode("utf-8", "replace")
+
+
 def process(pid: int, kernel: Kernel = MACHINE) -> Process | None:
     """Return the process `pid`; none when it is gone, a zombie or not to be read."""
     found = _look_up(pid, kernel)

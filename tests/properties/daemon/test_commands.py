@@ -1,0 +1,88 @@
+"""Commands under every schedule: nobody ends them but who may, all they say is kept, and nothing of them is left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.properties.daemon import checks, endings, work
+from tests.properties.daemon.commands import LASTING, SERVERS, SHORT, STUBBORN
+from tests.properties.daemon.exploring import explored
+from tests.properties.daemon.lives import Faults, play
+from tests.properties.daemon.script import CLEARS, FORCES, MODES, QUICK, SLOTS, STOPS, How, scripts
+from tests.properties.daemon.seams import DaemonWorld
+
+ANY: Any = st.one_of(SHORT, STUBBORN, LASTING, SERVERS)
+
+
+@explored(share=0.5)
+async def test_i3_a_command_ends_by_itself_whoever_speaks_or_stops_it(
+    world: DaemonWorld, script: Any = scripts(SHORT, QUICK, STOPS, MODES, first=SHORT, settings=SLOTS)
+) -> None:
+    truth = await play(world, script, commands=True)
+    endings.signalled_for_a_reason(world.notes, truth)
+    endings.settled_behind_its_end(world.notes, truth)
+    endings.output_is_whole(truth, world.computer, world.disk.folder / "sessions", is_whole=True)
+    work.tools_live(world.notes)
+    work.tools_run_once(world.notes, truth, is_whole=True)
+    work.results_stand_together(truth)
+
+
+@explored(share=0.5, may_tick=False)
+async def test_i7_force_asks_a_command_with_all_it_started_then_kills_and_then_settles_it(
+    world: DaemonWorld, script: Any = scripts(STUBBORN, STOPS, STOPS, FORCES, FORCES, first=STUBBORN)
+) -> None:
+    truth = await play(world, script, commands=True)
+    endings.signalled_for_a_reason(world.notes, truth)
+    endings.ended_by_the_ladder(world.notes, in_time=True)
+    endings.settled_behind_its_end(world.notes, truth)
+    endings.output_is_whole(truth, world.computer, world.disk.folder / "sessions", is_whole=True)
+    checks.ends_once(world.notes, truth)
+
+
+@explored(share=0.5)
+async def test_i8_a_command_goes_on_as_a_job_and_all_it_says_is_kept(
+    world: DaemonWorld, script: Any = scripts(LASTING, SHORT, QUICK, STOPS, first=LASTING)
+) -> None:
+    truth = await play(world, script, commands=True)
+    endings.signalled_for_a_reason(world.notes, truth)
+    endings.output_is_whole(truth, world.computer, world.disk.folder / "sessions", is_whole=True)
+    checks.jobs_are_told_once(truth)
+    work.tools_live(world.notes)
+    work.tools_run_once(world.notes, truth, is_whole=True)
+
+
+@explored()
+async def test_c3_a_command_that_outlives_the_program_is_ended_before_its_session_goes_on(
+    world: DaemonWorld, script: Any = scripts(ANY, QUICK, first=ANY, ends=(How.KILLED, How.CUT))
+) -> None:
+    truth = await play(world, script, Faults(worker=0.01, store=0.01, power=True), commands=True)
+    endings.signalled_for_a_reason(world.notes, truth)
+    endings.ended_before_it_goes_on(world.notes)
+    endings.settled_behind_its_end(world.notes, truth)
+    endings.ended_by_the_ladder(world.notes, in_time=False)
+    endings.output_is_whole(truth, world.computer, world.disk.folder / "sessions")
+    work.tools_run_once(world.notes, truth)
+
+
+@explored(share=0.5, may_tick=False)
+async def test_c7_a_program_that_ends_lets_commands_end_and_leaves_nothing_of_them(
+    world: DaemonWorld, script: Any = scripts(ANY, QUICK, first=ANY, ends=(How.TERMINATED,), most_ends=3)
+) -> None:
+    truth = await play(world, script, commands=True)
+    endings.nothing_is_left(world.notes)
+    endings.signalled_for_a_reason(world.notes, truth)
+    endings.ended_by_the_ladder(world.notes, in_time=True)
+    endings.output_is_whole(truth, world.computer, world.disk.folder / "sessions")
+    work.stops_in_order(world.notes)
+
+
+@explored(share=0.5)
+async def test_m7_a_clear_ends_what_commands_started_before_it_deletes_anything(
+    world: DaemonWorld, script: Any = scripts(ANY, CLEARS, CLEARS, QUICK, first=ANY)
+) -> None:
+    truth = await play(world, script, commands=True)
+    endings.cleared_behind_its_end(world.notes)
+    endings.signalled_for_a_reason(world.notes, truth)
+    checks.cleared_whole(world.notes, truth, world.disk.folder / "sessions")
