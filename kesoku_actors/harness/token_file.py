@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os.path
 import re
 from pathlib import Path
 from typing import Final
@@ -35,7 +36,7 @@ def whole_token(said: str) -> str:
     """Return the token that was pasted, or that stands in the file of this name. Raises `HarnessError`."""
     text = said.strip()
     is_name = text.endswith(_SUFFIX) or (
-        len(text) <= LONGEST and (not _LIKE_A_TOKEN.match(text) or Path(text).is_file())
+        len(text) <= LONGEST and (not _LIKE_A_TOKEN.match(text) or os.path.isfile(text))
     )
     if not is_name:
         return text

@@ -47,6 +47,7 @@ def test_the_exit_code_is_of_the_verdict(test: str, options: tuple[str, ...], co
         ((f"{SHOPS}:main", "--replay", "rubbish"), "a token is ka1."),
         ((f"{SHOPS}:main", "--replay", "nofile.txt"), "there is no file 'nofile.txt'"),
         ((f"{SHOPS}:main", "--replay", "no/such.file.txt"), "there is no file 'no/such.file.txt'"),
+        ((f"{SHOPS}:main", "--replay", f"ka1.0123456789.s.{'A' * 600}"), "the token is damaged"),
         ((f"{SHOPS}:main", "--replay", "."), ".: the token in it cannot be read"),
         ((f"{SHOPS}:main", "--replay", "ka1.rubbish"), "a token is ka1."),
         ((f"{SHOPS}:main", "--strategy", "clever"), "there is no strategy 'clever'"),
