@@ -33,8 +33,12 @@ class Bell:
             self._rung.set()
 
     def muffle(self) -> trio.Event:
-        """Forget what was rung and return what is set by the next ring."""
-        self._rung = trio.Event()
+        """Forget what was rung and return what is set by the next ring.
+
+        A wait that is given up may come after the one that took its place: nobody's next ring is taken from them.
+        """
+        if self._rung is None or self._rung.is_set():
+            self._rung = trio.Event()
         return self._rung
 
 
