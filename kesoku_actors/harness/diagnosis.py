@@ -36,6 +36,9 @@ from kesoku_actors.harness.token import shortest_token
 _REDUCE_SECONDS: Final = 30.0
 """Of CPU time, in which events are taken away to reduce it, and again to find a run that passes; after it, what is left
 is told as it is."""
+_FEW: Final = 2
+_FEWER_SECONDS: Final = 1.0
+"""Of CPU time, in which the forms of so few events are tried."""
 _GRADE_RUNS: Final = 200
 _GRADE_SECONDS: Final = 0.2
 """Of CPU time, for each scheduler that is tried."""
@@ -84,7 +87,23 @@ class Diagnosis:
         small = reduce(again.trace, fails_in_time)
         if small is None:
             raise Nondeterminism(f"the run that failed with {self.failure} does not fail again in hold form")
-        return evolve(small, is_minimal=small.is_minimal and process_time() - began <= self.reduce_seconds)
+        small = evolve(small, is_minimal=small.is_minimal and process_time() - began <= self.reduce_seconds)
+        return self._with_fewer(small) or small
+
+    def _with_fewer(self, small: Reduced) -> Reduced | None:
+        """Look for the failure among all forms of one event, then of two, if it took more: what is left when no event
+        can be missed depends on the run it came from, and one hold elsewhere may do.
+        """
+        began = process_time()
+        walk = HoldBound(min(_FEW, len(small.form) - 1)) if len(small.form) > 1 else None
+        runs = small.runs
+        while walk is not None and process_time() - began < min(_FEWER_SECONDS, self.reduce_seconds):
+            if walk.is_exhausted:
+                return None
+            runs += 1
+            if self._is_it(self._run(walk)) and (form := walk.form) is not None:
+                return Reduced(form, runs, is_minimal=True)
+        return None
 
     def fails(self, form: Form) -> frozenset[Event] | None:
         """Return the events that changed something, if the form fails as wanted; else none."""

@@ -17,6 +17,7 @@ from kesoku_actors.harness.clue import Clue, Deciding, at, gap_between, known, l
 from kesoku_actors.harness.counterexample import Witness
 from kesoku_actors.harness.hold import Hold, Tick
 from kesoku_actors.harness.sites import Site, in_own_file
+from kesoku_actors.harness.touches import LIFE
 
 CUT: Final = "is cancelled here, in the middle"
 """What happens to a task at the line at which a cancellation comes out."""
@@ -144,6 +145,44 @@ def cancelled(clue: Clue) -> Deciding | None:
                 others=frozenset(() if giver is None else (giver,)),
             )
     return None
+
+
+def crashed(clue: Clue) -> Deciding | None:
+    """A crash of the world that the run that passes does not have, and whom it reaches in the middle."""
+    there = {} if clue.passing is None else clue.passing.observed.by_name
+    for use in reversed(clue.failing.observed.uses):
+        if use.touch.how != "cancels" or not use.touch.what.endswith(LIFE) or use.name in there:
+            continue
+        for label in _victims(clue, use):
+            step, site = _comes_out(clue, label, use.step.number)
+            if site is not None and _OF_NURSERY not in source_of(site):
+                return _crash(clue, at(label, CUT, site, step), use)
+    return None
+
+
+def _crash(clue: Clue, victim: Witness, use: Use) -> Deciding:
+    """Tell of it by the line where the program says so, or by that where it may come at any moment."""
+    site = use.touch.site or _outermost(stands_at(clue.failing, _parent(clue, use.lane), use.step.number))
+    crash = at(use.lane, f"{use.touch.how} {use.touch.what}", site, use.step.number)
+    called = "" if victim.site is None or victim.site.caller is None else f", called at {line_of(victim.site.caller)}"
+    life = use.touch.what.capitalize()
+    summary = (
+        f"{life} ends by a crash (step {use.step.number}) while `{victim.lane}` stands at {line_of(victim.site)}"
+        f"{called}: what comes behind that line is not done in this life, and what was not synced may be lost."
+    )
+    words = f"B reaches A in the middle of something{_OTHERWISE if clue.passing is not None else '.'}"
+    return Deciding(witnesses=(victim, crash), words=words, summary=summary)
+
+
+def _parent(clue: Clue, label: str) -> str:
+    lanes = clue.failing.run.lanes
+    return next((one.parent.label for one in lanes if one.label == label and one.parent is not None), label)
+
+
+def _outermost(site: Site | None) -> Site | None:
+    while site is not None and site.caller is not None:
+        site = site.caller
+    return site
 
 
 def _comes_out(clue: Clue, label: str, after: int) -> tuple[int, Site | None]:

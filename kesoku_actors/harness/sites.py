@@ -14,8 +14,10 @@ _NOT_THE_PROGRAM: Final = ("trio", "anyio", "outcome", "attr")
 """Packages whose lines say nothing of where a program waits."""
 _DEEPEST: Final = 20
 """Of calls within calls, so many are told."""
-_CONTROL: Final = str(PurePath(__file__).parent / "control")
-"""Where the simulated network, threads and children are."""
+_HARNESS: Final = str(PurePath(__file__).parent)
+"""Where the simulated network, disk, threads and children are."""
+_ZOO: Final = str(PurePath(__file__).parent / "zoo")
+"""Programs of their own."""
 
 
 @frozen
@@ -86,4 +88,5 @@ def is_foreign(code: CodeType) -> bool:
 
 @cache
 def _is_foreign_file(file: str) -> bool:
-    return file.startswith(_CONTROL) or any(part in _NOT_THE_PROGRAM for part in PurePath(file).parts[:-1])
+    is_ours = file.startswith(_HARNESS) and not file.startswith(_ZOO)
+    return is_ours or any(part in _NOT_THE_PROGRAM for part in PurePath(file).parts[:-1])

@@ -193,6 +193,8 @@ class _Telling:
 
 
 def _is_of(use: Use, witnesses: set[tuple[str, Site | None, str]]) -> bool:
+    if use.touch.site is None:  # what the world does by itself is told at the line where it was asked for
+        return any((use.lane, _what(use)) == (lane, what) for lane, _site, what in witnesses)
     return (use.lane, use.touch.site, _what(use)) in witnesses
 
 

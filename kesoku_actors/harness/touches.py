@@ -21,6 +21,8 @@ from kesoku_actors.harness.sites import Site
 
 CLOSED: Final = "finds closed"
 """What a step does to a channel that it can no longer use."""
+LIFE: Final = "of the world"
+"""So ends the label of what ends with a crash."""
 _ASSIGNED: Final = re.compile(r"^\s*(?:async\s+with|with)?\s*([\w.]+(?:\s*,\s*[\w.]+)*)\s*(?::[^=]+)?=[^=]")
 _AS_NAME: Final = re.compile(r"\bas\s+(\w+)\s*:")
 _MAKERS: Final = {

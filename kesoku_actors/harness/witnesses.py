@@ -20,7 +20,7 @@ from kesoku_actors.harness.cause import Pair, Use
 from kesoku_actors.harness.clue import Clue, Deciding, at, gap_between, known, line_of, witness_of
 from kesoku_actors.harness.counterexample import Blocked, Witness
 from kesoku_actors.harness.failures import leaves
-from kesoku_actors.harness.interruptions import acted_late, cancelled, cut_short, held
+from kesoku_actors.harness.interruptions import acted_late, cancelled, crashed, cut_short, held
 from kesoku_actors.harness.sites import in_own_file
 from kesoku_actors.harness.touches import CLOSED
 
@@ -173,6 +173,7 @@ _RULES: Final[tuple[Callable[[Clue], Deciding | None], ...]] = (
     cut_short,
     _flipped,
     partial(_circle, of_events=True),
+    crashed,
     cancelled,
     held,
     _only_one,

@@ -22,6 +22,7 @@ from kesoku_actors.harness.failures import failure_of
 from kesoku_actors.harness.hold import Form, Hold
 from kesoku_actors.harness.inputs import Inputs
 from kesoku_actors.harness.observe import see_form
+from kesoku_actors.harness.reduce import reduce
 from kesoku_actors.harness.replay import Replay
 from kesoku_actors.harness.report import data_of, mermaid, page, schema, text
 from kesoku_actors.harness.report.ink import COLOURED
@@ -286,6 +287,24 @@ def test_a_reduction_that_takes_too_long_keeps_what_it_has_and_says_so() -> None
     assert not cut.is_minimal
     assert len(cut.form) > 1
     assert of.fails(cut.form) is not None
+
+
+def test_one_event_is_found_where_no_event_of_the_recorded_run_can_be_missed() -> None:
+    [bug] = [bug for bug in ZOO if bug.name == "stolen_wakeup"]
+    plan, lengths = Plan(), set[tuple[int, int]]()
+    for number in range(20):
+        strategy = Random()
+        strategy.begin(RunInfo(number=0, rng=plan.rng(number), length=60))
+        replay = Replay(execute(bug.program(), strategy).schedule)
+        replay.begin(info())
+        run = execute(bug.program(), replay, trace=True)
+        if run.error is not None:
+            of = Diagnosis(Exploration(function=bug.program()), Inputs(), failure_of(run.error), plan)
+            alone, small = reduce(run.trace, of.fails), of.reduced(run.schedule)
+            assert alone is not None
+            assert small.is_minimal
+            lengths.add((len(alone.form), len(small.form)))
+    assert lengths == {(2, 1)}
 
 
 def test_of_a_crowd_of_events_the_first_are_told_and_the_others_counted() -> None:

@@ -29,6 +29,8 @@ from kesoku_actors.harness.sites import Site, is_foreign, site_of_frame
 from kesoku_actors.harness.touches import CLOSED, Touch, label_of
 
 _NOT_THE_MAKER: Final = ("contextlib.py", "footprints.py")
+_LOOP: Final = "unrolled_run"
+"""The function of trio's that steps tasks: what called it is no part of the program."""
 _identity: Final = object.__hash__
 """Of a thing, whether it can be compared or not. Not `id`, which tells an audit event each time."""
 _watching: ContextVar[Watch | None] = ContextVar("watching", default=None)
@@ -94,7 +96,7 @@ class Watch:
             label = f"{label} of `{who}`"
         if count > 1:
             label = f"{label} #{count}"
-        return self._know(thing, label).label
+        return self.know(thing, label).label
 
     def touch(self, thing: Any, kind: str, how: str, writes: bool) -> None:
         """Note that the step that runs now does something to a thing."""
@@ -112,9 +114,10 @@ class Watch:
     def older(self, thing: Any, kind: str) -> Known:
         """Label a thing that was made before the run, or in a way that is not seen."""
         self._made[kind, ""] += 1
-        return self._know(thing, f"{kind} #{self._made[kind, '']}, made before")
+        return self.know(thing, f"{kind} #{self._made[kind, '']}, made before")
 
-    def _know(self, thing: Any, label: str) -> Known:
+    def know(self, thing: Any, label: str) -> Known:
+        """Call a thing so from now on."""
         known = self.known[_identity(thing)] = Known(thing, label, self._orders.setdefault(label, []))
         return known
 
@@ -127,6 +130,20 @@ def shared(label: str, *, writes: bool = True) -> None:
     watch = _watching.get()
     if watch is not None:
         watch.note(f"`{label}`", "writes" if writes else "reads", writes, is_plain=True)
+
+
+def touched(what: str, how: str, *, writes: bool = True) -> None:
+    """Tell what the running task does to something simulated that tasks wait at, as if it were one of trio's."""
+    watch = _watching.get()
+    if watch is not None:
+        watch.note(what, how, writes)
+
+
+def named(thing: object, label: str) -> None:
+    """Give a thing that was made just now a label of its own, which says more than the line that made it."""
+    watch = _watching.get()
+    if watch is not None:
+        watch.know(thing, label)
 
 
 @contextmanager
@@ -238,11 +255,11 @@ def _room(channel: Any) -> str:
 
 
 def _maker(frame: FrameType | None) -> FrameType | None:
-    """Return the innermost frame of the program's own."""
+    """Return the innermost frame of the program's own; none when the harness does something by itself."""
     while frame is not None and (
         is_foreign(frame.f_code) or frame.f_code.co_filename.endswith(_NOT_THE_MAKER) or "<attrs" in _file(frame)
     ):
-        frame = frame.f_back
+        frame = None if frame.f_code.co_name == _LOOP else frame.f_back
     return frame
 
 

@@ -14,8 +14,10 @@ import trio
 from attrs import define, field, frozen
 
 from kesoku_actors.harness.control.current import Controlled
+from kesoku_actors.harness.control.footprints import named
 from kesoku_actors.harness.control.inflight import errors_in_flight
 from kesoku_actors.harness.errors import HarnessError
+from kesoku_actors.harness.touches import LIFE
 
 _STEPS: Final = 24
 _SLEEPS: Final = 16
@@ -52,6 +54,7 @@ class Lives:
     """The lives that go on, and whether they were ended by a crash."""
 
     scopes: list[trio.CancelScope] = field(factory=list)
+    begun: int = 0
     crashes: int = 0
     raised_before: list[BaseException] = field(factory=list)
     """What was raised before a crash and was unwinding when it came."""
@@ -71,6 +74,8 @@ class Lives:
         before = self.crashes
         try:
             with trio.CancelScope() as scope:
+                self.begun += 1
+                named(scope, f"life {self.begun} {LIFE}")
                 self.scopes.append(scope)
                 try:
                     async with trio.open_nursery() as nursery:

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import operator
 import random
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 
 import trio
 from attrs import define, field
 
 from kesoku_actors.harness.clocks import WorldClock
+from kesoku_actors.harness.control.footprints import touched
 from kesoku_actors.harness.control.privates import ConflictDetector
 
 Pair = frozenset[str]
@@ -33,6 +34,8 @@ class _Way:
 
     net: Network
     pair: Pair
+    label: str
+    """What a report calls it."""
     pieces: deque[tuple[float, bytes]] = field(factory=deque)
     is_ended: bool = False
     is_broken: bool = False
@@ -44,9 +47,11 @@ class _Way:
         low, high = self.net.delay_s
         self.last_due = max(self.last_due, trio.current_time() + self.net.rng.uniform(low, high))
         self.pieces.append((self.last_due, data))
+        touched(self.label, "sends to")
         self.net.changed()
 
     async def take(self, most: int | None, check: Callable[[], None]) -> bytes:
+        has_waited = False
         while True:
             await trio.lowlevel.checkpoint()
             check()
@@ -57,13 +62,19 @@ class _Way:
                 due, data = self.pieces.popleft()
                 if most is not None and len(data) > most:
                     self.pieces.appendleft((due, data[most:]))
+                touched(self.label, "receives from")
                 return data[:most]
             if is_open and self.is_ended and not self.pieces:
+                touched(self.label, "finds the end of", writes=False)
                 return b""
+            if not has_waited:
+                touched(self.label, "has to wait to receive from", writes=False)
+                has_waited = True
             with trio.move_on_at(self.pieces[0][0] if is_open and self.pieces else float("inf")):
                 await self.net.change()
 
     def broken(self) -> None:
+        touched(self.label, "breaks")
         self.is_broken = True
         self.pieces.clear()
         self.net.changed()
@@ -107,6 +118,7 @@ class Connection(trio.abc.HalfCloseableStream):
             await trio.lowlevel.checkpoint()
             self._check()
             self.has_sent_eof = self.outgoing.is_ended = True
+            touched(self.outgoing.label, "closes")
             self.incoming.net.changed()
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
@@ -120,6 +132,7 @@ class Connection(trio.abc.HalfCloseableStream):
     async def aclose(self) -> None:
         """Close this end; the other one reads what is on its way, then the end."""
         self.is_closed = self.outgoing.is_ended = self.outgoing.is_abandoned = True
+        touched(self.outgoing.label, "closes")
         self.incoming.net.changed()
         await trio.lowlevel.checkpoint()
 
@@ -137,14 +150,24 @@ class Listener(trio.abc.Listener[Connection]):
     waiting: deque[Connection] = field(factory=deque)
     is_closed: bool = False
 
+    @property
+    def label(self) -> str:
+        """What a report calls it."""
+        return f"port {self.port} of {self.host.name}"
+
     async def accept(self) -> Connection:
         """Return the next connection. Raises trio's `ClosedResourceError`."""
+        has_waited = False
         while True:
             await trio.lowlevel.checkpoint()
             if self.is_closed:
                 raise trio.ClosedResourceError("the port was closed")
             if self.waiting:
+                touched(self.label, "receives from")
                 return self.waiting.popleft()
+            if not has_waited:
+                touched(self.label, "has to wait to receive from", writes=False)
+                has_waited = True
             await self.host.net.change()
 
     async def aclose(self) -> None:
@@ -185,8 +208,10 @@ class Host:
         listener = self.net.host(host).ports.get(port)
         if listener is None:
             raise ConnectionRefusedError(111, f"nothing listens at port {port} of {host}")
-        there, back = _Way(self.net, pair), _Way(self.net, pair)
+        label = self.net.label(self.name, host, port)
+        there, back = _Way(self.net, pair, label), _Way(self.net, pair, f"{label}, the way back")
         self.net.ways += (there, back)
+        touched(listener.label, "sends to")
         listener.waiting.append(Connection(there, back))
         self.net.changed()
         return Connection(back, there)
@@ -203,7 +228,8 @@ class Network:
     hosts: dict[str, Host] = field(factory=dict)
     parted: set[Pair] = field(factory=set)
     ways: list[_Way] = field(factory=list)
-    _waiting: trio.Event = field(factory=trio.Event)
+    _waiting: trio.lowlevel.ParkingLot = field(factory=trio.lowlevel.ParkingLot)
+    _made: Counter[str] = field(factory=Counter)
 
     def host(self, name: str) -> Host:
         """Return a host; it is made when it is first named."""
@@ -236,9 +262,14 @@ class Network:
 
     def changed(self) -> None:
         """Wake whoever waits for anything."""
-        self._waiting.set()
-        self._waiting = trio.Event()
+        self._waiting.unpark_all()
 
     async def change(self) -> None:
         """Wait for the next change."""
-        await self._waiting.wait()
+        await self._waiting.park()
+
+    def label(self, one: str, other: str, port: int) -> str:
+        """Return what a report calls the next connection between these two."""
+        label = f"connection {one} to {other}:{port}"
+        self._made[label] += 1
+        return label if self._made[label] == 1 else f"{label} #{self._made[label]}"
