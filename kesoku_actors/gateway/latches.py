@@ -7,7 +7,6 @@ worker attaches its latch before it reads its waiting rows, so that nothing fall
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 from attrs import field
@@ -56,15 +55,14 @@ class Latches:
     keepers: dict[str, Keeper] = field(factory=dict)
     """By session."""
 
-    def attach(self, session_id: str, latch: Latch) -> Callable[[], None]:
-        """Make `latch` the one of its session; return what detaches it (and nobody else's)."""
+    def attach(self, session_id: str, latch: Latch) -> None:
+        """Make `latch` the one of its session."""
         self.by_session[session_id] = latch
 
-        def detach() -> None:
-            if self.by_session.get(session_id) is latch:
-                del self.by_session[session_id]
-
-        return detach
+    def detach(self, session_id: str, latch: Latch) -> None:
+        """Detach `latch`, and nobody else's."""
+        if self.by_session.get(session_id) is latch:
+            del self.by_session[session_id]
 
     def of(self, session_id: str) -> Latch | None:
         """Return the latch of a session whose worker lives."""

@@ -283,6 +283,6 @@ async def infer_once(
                     account.hear(piece)
                     emit(piece)
 
-            return account.answered(await provider.infer(account.noting(request), hear))
+            return account.answered(await provider.infer(account.noting(), hear))
         silence = f"{limits.idle_s:g} s" if heard else f"{limits.first_byte_s:g} s before the first byte"
         raise ProviderError(f"{provider.name}: the stream stalled: nothing came for {silence}", kind="stall")

@@ -140,14 +140,13 @@ class Account:
     async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         self.meter._end(self, is_refused=isinstance(error, ProviderError) and not self.heard)
 
-    def noting(self, request: Request) -> Request:
+    def noting(self) -> Request:
         """Return the request so that note is taken of its send, and of what its provider counts."""
+        return evolve(self.request, sent=self._leave, used=self._take)
 
-        def leave(body: Body) -> None:
-            self.is_sent = True
-            request.sent(body)
-
-        return evolve(request, sent=leave, used=self._take)
+    def _leave(self, body: Body) -> None:
+        self.is_sent = True
+        self.request.sent(body)
 
     def _take(self, counted: Usage) -> None:
         self.counted = counted

@@ -229,57 +229,31 @@ class Hands:
     async def _infer(self, effect: v.CallModel) -> None:
         assert self.request is not None
         parts, brain = self.parts, self.brain
-        begun = parts.world.clock.monotonic()
-        offsets = dict.fromkeys(DeltaKind, 0)
-
-        def emit(piece: Piece) -> None:
-            delta = Delta(
-                session_id=self.key.session_id,
-                root_id=effect.root_id,
-                inference_id=effect.inference_id,
-                attempt=effect.attempt,
-                offset=offsets[piece.kind],
-                kind=piece.kind,
-                text=piece.text,
-            )
-            offsets[piece.kind] += len(piece.text)
-            notes.heard(piece)
-            parts.gateway.hint(delta, self.channel)
-            if piece.kind is DeltaKind.TEXT:
-                self.inlet.stream(effect.ticket, whole_text(piece.text))
-
-        def spent() -> float:
-            return max(0.0, parts.world.clock.monotonic() - begun)
-
-        usage = Usage()
-
-        def use(used: Usage) -> None:
-            nonlocal usage
-            usage = used
-
-        name, model = brain.provider.name, brain.provider.model
-        notes = Notes(
+        clock, name, model = parts.world.clock, brain.provider.name, brain.provider.model
+        heard = _Heard(self, effect, clock.monotonic())
+        notes = heard.notes = Notes(
             root_id=effect.root_id,
             attempt=effect.attempt,
             provider=name,
             model=model,
-            began=parts.world.clock.wall(),
-            spent=spent,
+            began=clock.wall(),
+            spent=heard.spent,
         )
         sent = self.request.sent if parts.turn_log is None else notes.sent
         if effect.is_last and (trouble := brain.gate.trouble()) is not None:
             self._show(Activity.RETRYING, effect.root_id, whole_text(str(trouble)), trouble.retry_after_s)
             sent = self._goes_on(effect, sent)
-        request = evolve(self.request, inference_id=effect.inference_id, sent=sent, used=use)
+        request = evolve(self.request, inference_id=effect.inference_id, sent=sent, used=heard.use)
+        self.request = None
         end: Reply | ProviderError | None = None
         event: v.Event = v.ModelAborted(effect.ticket, name, model, 0.0)
         scope = self.inferences[effect.ticket]
         with scope:
             try:
                 patience = Patience.WAITS if effect.is_last else Patience.LEAVES
-                end = whole_reply(await infer_once(brain.provider, brain.gate, request, emit, patience))
+                end = whole_reply(await infer_once(brain.provider, brain.gate, request, heard.emit, patience))
                 self.prompter.answered(end.usage)
-                event = v.ModelFinished(effect.ticket, end, spent())
+                event = v.ModelFinished(effect.ticket, end, heard.spent())
             except ProviderError as error:
                 end = error
                 self.prompter.refused(error)
@@ -293,15 +267,15 @@ class Hands:
                     remedy=error.remedy,
                     retry_after_s=error.retry_after_s,
                     jitter=parts.world.rng.random(),
-                    duration_s=spent(),
-                    usage=usage,
+                    duration_s=heard.spent(),
+                    usage=heard.usage,
                     kind=error.kind,
                 )
         if scope.cancelled_caught:
-            event = v.ModelAborted(effect.ticket, name, model, spent(), usage)
+            event = v.ModelAborted(effect.ticket, name, model, heard.spent(), heard.usage)
         del self.inferences[effect.ticket]
         if end is not None:
-            used = asdict(usage, recurse=False)
+            used = asdict(heard.usage, recurse=False)
             parts.log.info("inference", session=self.key.session_id, provider=name, model=model, **used)
         if parts.turn_log is not None:
             parts.turn_log.record(notes.ended(request, end))
@@ -321,13 +295,14 @@ class Hands:
         self.forget_reply()
 
     def _send(self, effect: v.SendCommit) -> None:
-        def hear(reply: CommitReply | None, error: Exception | None) -> None:
-            self.inlet.put(partial(self._heard, effect, reply, error))
-
         try:
-            self.forget_reply = self.parts.gateway.store.commit_nowait(effect.commit, hear)
+            self.forget_reply = self.parts.gateway.store.commit_nowait(effect.commit, partial(self._hear, effect))
         except (MailboxFull, ActorStopped):
             self.nursery.start_soon(self._commit, effect, None)
+
+    def _hear(self, effect: v.SendCommit, reply: CommitReply | None, error: Exception | None) -> None:
+        self.forget_reply = _nothing  # it holds the commit and its answer, for as long as the model may think
+        self.inlet.put(partial(self._heard, effect, reply, error))
 
     def _heard(self, effect: v.SendCommit, reply: CommitReply | None, error: Exception | None) -> v.Event | None:
         """Return what the store's answer is to the machine; after a fault the commit is sent until there is one."""
@@ -373,3 +348,42 @@ class Hands:
     async def _timer(self, delay_s: float, event: v.Event) -> None:
         await trio.sleep(delay_s)
         self.inlet.put(event)
+
+
+@define(eq=False)
+class _Heard:
+    """What is heard of one inference while it lasts: for minutes, perhaps: closures would take more room."""
+
+    hands: Hands
+    effect: v.CallModel
+    begun: float
+    """By the monotonic clock."""
+    notes: Notes = field(init=False)
+    usage: Usage = Usage()
+    offsets: dict[DeltaKind, int] = field(factory=dict)
+
+    def spent(self) -> float:
+        """Return the seconds since it began."""
+        return max(0.0, self.hands.parts.world.clock.monotonic() - self.begun)
+
+    def use(self, used: Usage) -> None:
+        """Take what it used (`Request.used`)."""
+        self.usage = used
+
+    def emit(self, piece: Piece) -> None:
+        """Pass a piece of it on to the listeners, and text to the machine."""
+        hands, effect, offset = self.hands, self.effect, self.offsets.get(piece.kind, 0)
+        delta = Delta(
+            session_id=hands.key.session_id,
+            root_id=effect.root_id,
+            inference_id=effect.inference_id,
+            attempt=effect.attempt,
+            offset=offset,
+            kind=piece.kind,
+            text=piece.text,
+        )
+        self.offsets[piece.kind] = offset + len(piece.text)
+        self.notes.heard(piece)
+        hands.parts.gateway.hint(delta, hands.channel)
+        if piece.kind is DeltaKind.TEXT:
+            hands.inlet.stream(effect.ticket, whole_text(piece.text))

@@ -15,12 +15,12 @@ import trio
 from kesoku_actors.actors import Cell
 from kesoku_actors.errors import NotFound
 from kesoku_actors.session import vocabulary as v
-from kesoku_actors.session.brain import line_of
+from kesoku_actors.session.brain import Brain, line_of
 from kesoku_actors.session.hands import Hands, WorkerParts
 from kesoku_actors.session.inlet import Inlet
 from kesoku_actors.session.replay import Recorded
 from kesoku_actors.session.turn import begin, step
-from kesoku_actors.store import RegisterWorker, WorkerKey
+from kesoku_actors.store import Registered, RegisterWorker, WorkerKey
 from kesoku_actors.store.again import until_answered
 from kesoku_actors.values import frozen
 
@@ -36,21 +36,14 @@ class WorkerEnd:
 async def worker(cell: Cell[None], *, key: WorkerKey, parts: WorkerParts, ended: Callable[[WorkerEnd], None]) -> None:
     """Work on one session until nothing is left that can become a turn, then call `ended` and return."""
     inlet, kept = Inlet(look_again=partial(parts.tools.look_again, key.session_id)), False
-    detach_latch = parts.gateway.latches.attach(key.session_id, inlet)
+    parts.gateway.latches.attach(key.session_id, inlet)
     parts.tools.attach(key.session_id, inlet.tool)
     try:
-        register = partial(parts.gateway.store.register, RegisterWorker(key=key))
-        try:
-            registered = await until_answered(register, parts.log, "register")
-        except NotFound:  # it was cleared while we were on our way (M7)
-            cell.started()
+        registered = await _registered(key, parts)
+        cell.started()
+        if registered is None:
             ended(WorkerEnd(clean=True, again=False))
             return
-        cell.started()
-        stale = (
-            registered.returned_began is not None
-            and parts.world.clock.wall() - registered.returned_began > parts.resume_within_s
-        )
         history = await parts.histories.take(parts.gateway, key.session_id, is_new=not registered.has_history)
         brains = line_of(parts.brain_for(registered.channel), parts.failover)
         async with trio.open_nursery() as nursery:
@@ -68,7 +61,8 @@ async def worker(cell: Cell[None], *, key: WorkerKey, parts: WorkerParts, ended:
             if cell.stopping.is_set():
                 cell.on_stop()
             state = begin(key, parts.limits)
-            due: v.Event | None = v.Resumed(registered, stale, tuple(brain.label for brain in brains))
+            due: v.Event | None = _resumed(registered, brains, parts)
+            del registered  # as the store had it then; the worker may be here for long
             clean: bool | None = None
             try:
                 while clean is None:
@@ -88,7 +82,7 @@ async def worker(cell: Cell[None], *, key: WorkerKey, parts: WorkerParts, ended:
                         due = inlet.rang()
             finally:
                 hands.let_go()
-            detach_latch()
+            parts.gateway.latches.detach(key.session_id, inlet)
             parts.tools.detach(key.session_id)
             if clean:
                 parts.histories.leave(key.session_id, history)
@@ -97,7 +91,22 @@ async def worker(cell: Cell[None], *, key: WorkerKey, parts: WorkerParts, ended:
             if nursery.child_tasks:
                 nursery.cancel_scope.cancel()
     finally:
-        detach_latch()
+        parts.gateway.latches.detach(key.session_id, inlet)
         parts.tools.detach(key.session_id)
         if not kept:
             parts.histories.forget(key.session_id)
+
+
+async def _registered(key: WorkerKey, parts: WorkerParts) -> Registered | None:
+    """Register the worker; none where its session was cleared while it was on its way (M7)."""
+    register = partial(parts.gateway.store.register, RegisterWorker(key=key))
+    try:
+        return await until_answered(register, parts.log, "register")
+    except NotFound:
+        return None
+
+
+def _resumed(registered: Registered, brains: tuple[Brain, ...], parts: WorkerParts) -> v.Resumed:
+    began = registered.returned_began
+    stale = began is not None and parts.world.clock.wall() - began > parts.resume_within_s
+    return v.Resumed(registered, stale, tuple(brain.label for brain in brains))
