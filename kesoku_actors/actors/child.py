@@ -152,7 +152,8 @@ class Child:
         if self._scope is not None and self.phase is Phase.STARTING and not self._scope.cancel_called:
             self.phase = Phase.RUNNING
             self.was_ready = True
-            self._scope.deadline = math.inf
+            if self._scope.deadline < math.inf:  # trio makes much of a deadline that is set
+                self._scope.deadline = math.inf
             self._watcher.child_ready(self)
 
     @enable_ki_protection
