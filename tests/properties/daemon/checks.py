@@ -73,7 +73,11 @@ def ends_once(notes: Notes, truth: Truth) -> None:
         before, status = last.get(note["id"], ""), note["status"]
         last[note["id"]] = status
         # A file of a message may be saved when its turn has ended, and what has ended may be cleared.
-        if note["id"] in accepted and status != before and not (status == "removed" and before in ENDED):
+        if note["id"] not in accepted:
+            continue
+        if not before and status != "pending_agent":  # who lags hears of a row as it is when it is read
+            told.append(evolve(note, kind="pending_agent"))
+        if status != before and not (status == "removed" and before in ENDED):
             told.append(evolve(note, kind=status))
     terminal(told, begins="pending_agent", ends={*ENDED, "removed"}).demand()
 
@@ -183,8 +187,13 @@ def delivered_in_order(notes: Notes, truth: Truth, *, once: bool) -> None:
     shown = [note for note in notes if note.kind == "shown"]
     ordered(shown, "shown", key="order", by="room").demand()
     names = defaultdict[tuple[str, int], list[str]](list)
+    attempts = Counter[tuple[str, int]]()
+    for note in notes:
+        if note.kind == "sending":
+            part = (note["message"], note["part"])
+            assert note["attempt"] > attempts[part], f"an attempt was not counted: {note}"
+            attempts[part] = note["attempt"]
     for note in shown:
-        assert note["attempt"] > len(names[note["message"], note["order"][1]]), f"an attempt was not counted: {note}"
         names[note["message"], note["order"][1]].append(note["nonce"])
     for row in truth.rows:
         assert row.status not in (Status.PENDING, Status.UNDELIVERABLE)
@@ -283,9 +292,11 @@ def jobs_are_told_once(truth: Truth) -> None:
     assert all(row.seq > behind[row.session_id, row.metadata["job"]] for row in notices), "told before its result"
 
 
-def nothing_crashed(notes: Notes) -> None:
-    """No part of the program crashed, not even one that is begun again then (C9)."""
-    assert [note for note in notes if note.kind == "crashed"] == []
+def nothing_crashed(notes: Notes, *, but: str = "") -> None:
+    """No part of the program crashed, not even one that is begun again then (C9, C10), `but` for one. What stands for
+    adapters may: a delivery that the store does not answer goes on with the next try."""
+    paths = {note["path"] for note in notes if note.kind == "crashed"} - {but}
+    assert [path for path in paths if not path.startswith("root/broker/edges/")] == []
 
 
 # clears and files
@@ -302,6 +313,8 @@ def cleared_whole(notes: Notes, truth: Truth, sessions_dir: Path) -> None:
             assert note["session"] not in cleared[note["room"]], "a new message came into a closed session"
     gone = set().union(*cleared.values())
     assert gone.isdisjoint(truth.sessions)
+    said = {note["id"] for note in notes if note.kind == "accepted" and note["session"] in gone}
+    assert said <= truth.removed, "nothing tells that it was there"
     assert truth.strayed == set(), "something is left that belongs to nothing"
     nothing_runs_on(notes)
     assert [row for row in truth.rows if row.session_id in gone] == []
@@ -359,6 +372,8 @@ def files_are_waited_for(notes: Notes, truth: Truth) -> None:
         for one in found:
             assert rows[id].content.count(one.reference) == 1, f"its file is not named: {rows[id]}"
             assert one.path in (None, FILE), "it was settled twice"
+    settled = {note["id"] for note in notes if note.kind == "settled" and note["is_there"]}
+    assert [id for id, found in files.items() if id in settled for one in found if one.path is None] == []
     named = [row for row in truth.rows if row.role is Role.SYSTEM and attachments_in(row.metadata)]
     arrived = [one.path for id in late for one in files[id] if one.path is not None]
     assert sorted(one.path or "" for row in named for one in attachments_in(row.metadata)) == sorted(map(str, arrived))

@@ -82,8 +82,10 @@ class Faults:
     """A worker crashes at every event of this name, for as long as the program runs."""
     store: float = 0.0
     """The store crashes at one of its points."""
+    store_at: str = "store."
+    """How the names of these points begin."""
     crowded: bool = False
-    """The broadcaster's queue has room for two."""
+    """The broadcaster's queue has room for one."""
     power: bool = False
     """The power may go at any step, once in a run."""
     model: float = 0.0
@@ -92,6 +94,8 @@ class Faults:
     """A send fails."""
     disk: tuple[Fault, ...] = ()
     """What the disk does wrong while the program runs, one time in thirty."""
+    impatient: bool = False
+    """The store tries nothing twice: whoever asks is told at once that it is busy."""
 
 
 @define(eq=False, kw_only=True)
@@ -139,7 +143,8 @@ class Life:
         plan.registry.add(tools.risky, owner="test", risky=True)
         plan.registry.add(tools.count, owner="test")
         plan.registry.add(tools.long, owner="test", deadline_s=2.0, becomes_job=True)
-        return evolve(plan, record=self._heard, search=plan.search if play.whole else None)
+        store = evolve(plan.store, retry_s=()) if play.faults.impatient else plan.store
+        return evolve(plan, record=self._heard, store=store, search=plan.search if play.whole else None)
 
     async def _run(self, later: trio.Nursery) -> None:
         play, world = self.play, self.play.world
@@ -155,7 +160,7 @@ class Life:
         plan = self.composed(self.access, edges)
         self.house, self.limits = build_house(plan), plan.limits
         if play.faults.crowded:
-            self.house.gateway.announcements.most = 2
+            self.house.gateway.announcements.most = 1
         observers = Observers(
             world=world,
             gateway=self.house.gateway,
@@ -219,7 +224,7 @@ class Life:
         self._may_crash("worker crash", self.play.faults.worker)
 
     def _probe(self, point: str) -> None:
-        if point.startswith("store."):
+        if point.startswith(self.play.faults.store_at):
             self._may_crash("store crash", self.play.faults.store, point)
 
     def _may_crash(self, name: str, rate: float, point: str = "") -> None:
@@ -233,10 +238,11 @@ class Life:
         error = fields.get("error")
         if event == "child_crashed" and self.is_alive():
             self.play.world.note("crashed", path=str(fields.get("path")))
+        if self.play.faults.disk:
+            return  # whether it may is for the property to say
         if event == "child_crashed" and isinstance(error, BaseException) and self.is_alive():
-            # Who asks a store that was made to fail may crash with it.
-            is_hurt = self.injected > 0 or bool(self.play.faults.disk)
-            meant: tuple[type[Exception], ...] = (Injected, ActorStopped, StoreBusy) if is_hurt else (Injected,)
+            # Who asks a store that was made to crash may crash with it.
+            meant: tuple[type[Exception], ...] = (Injected, ActorStopped, StoreBusy) if self.injected else (Injected,)
             found = [each for each in leaves(error) if not isinstance(each, meant)]
             self.play.surprises += [(str(fields.get("path")), each) for each in found]
 
@@ -252,6 +258,8 @@ class Play:
     commands: bool = False
     beside: Callable[[Life], Awaitable[object]] | None = None
     """Runs beside each life, until its end."""
+    past: bytes = b""
+    """The database that the first life begins on; an empty one, unless given."""
     platform: Platform = field(init=False)
     people_done: trio.Event = field(factory=trio.Event)
     is_over: bool = False
@@ -271,6 +279,8 @@ class Play:
     async def go(self) -> None:
         """Let people do what they do, and life follow life until everything is done."""
         put_database(self.world)
+        if self.past:
+            self.world.disk.path(DATABASE).write_bytes(self.past)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._people)
             while not self.is_over:

@@ -234,12 +234,11 @@ class Adapter:
         await trio.lowlevel.checkpoint()
         if not self.is_alive():
             raise SendFailed("the program is dead")
+        self._note("sending", message=message.id, part=chunk.index, attempt=chunk.attempts)
         if self.platform.fails and self.platform.world.fault("send failed", self.platform.fails):
             raise SendFailed("the platform is away")
         order = (message.seq, chunk.index)
-        self._note(
-            "shown", room=room.name, message=message.id, order=order, nonce=chunk.nonce, attempt=chunk.attempts
-        )
+        self._note("shown", room=room.name, message=message.id, order=order, nonce=chunk.nonce)
         await trio.lowlevel.checkpoint()
         return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ from hypothesis import strategies as st
 
 from kesoku_actors.actors import SystemFailed, run_system
 from kesoku_actors.app.house import build_house
+from kesoku_actors.errors import NotFound
+from kesoku_actors.gateway import Gateway
 from kesoku_actors.harness import Fault
 from kesoku_actors.protocol import Reason
 from kesoku_actors.store import StoreDamaged, StoreInUse
-from tests.properties.daemon import checks, work
+from tests.properties.daemon import checks, model, work
 from tests.properties.daemon.exploring import explored
 from tests.properties.daemon.lives import Faults, Life, Play, play
 from tests.properties.daemon.script import (
@@ -26,11 +29,16 @@ from tests.properties.daemon.script import (
     JOBS,
     MODES,
     QUICK,
+    RACES,
     REPEATS,
+    SLOTS,
     STOPS,
     TOOLS,
+    End,
     How,
+    Say,
     Script,
+    says,
     scripts,
 )
 from tests.properties.daemon.seams import DATABASE, DaemonWorld, SteppedAccess, access_to
@@ -45,6 +53,28 @@ async def test_c1_what_was_accepted_survives_the_loss_of_power_at_any_step(
     checks.posted_once(world.notes, truth)
     checks.seen_before(world.notes, truth)
     checks.numbered(world.notes, truth)
+
+
+@explored(share=0.5)
+async def test_c1_a_command_that_is_refused_takes_none_along_that_was_accepted(
+    world: DaemonWorld, script: Any = scripts(QUICK, RACES, MODES, STOPS, first=RACES, rooms=2)
+) -> None:
+    async def stranger(life: Life) -> None:
+        gateway = life.house.gateway
+        for _time in range(30):
+            async with trio.open_nursery() as nursery:
+                for _asker in range(2):
+                    nursery.start_soon(ask_in_vain, gateway)
+                await trio.sleep(0.1)
+
+    truth = await play(world, script, beside=stranger)
+    checks.ends_once(world.notes, truth)
+    checks.told_whole(world.notes, truth)
+
+
+async def ask_in_vain(gateway: Gateway) -> None:
+    with suppress(NotFound):
+        await gateway.stop("nobody")
 
 
 @explored()
@@ -81,17 +111,20 @@ async def test_c3_no_call_runs_twice_whatever_crashes(
 
 @explored()
 async def test_c5_every_part_of_an_answer_is_shown_in_order_whatever_crashes(
-    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, ends=(How.KILLED, How.CUT, How.TERMINATED), rooms=2)
+    world: DaemonWorld,
+    script: Any = scripts(QUICK, TOOLS, first=says(model.TALK), ends=(How.KILLED, How.CUT, How.TERMINATED), rooms=2),
 ) -> None:
-    truth = await play(world, script, Faults(send=0.1, power=True))
+    truth = await play(world, script, Faults(send=0.5, power=True))
     checks.delivered_in_order(world.notes, truth, once=False)
 
 
 @explored()
 async def test_c7_a_restart_in_order_ends_no_tool_and_costs_no_attempt(
-    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, ASKED, MODES, ends=(How.TERMINATED,), most_ends=4)
+    world: DaemonWorld,
+    script: Any = scripts(QUICK, TOOLS, ASKED, MODES, ends=(How.TERMINATED,), most_ends=4, settings=SLOTS),
 ) -> None:
     truth = await play(world, script)
+    work.interrupted_with_their_turn(truth)
     work.tools_live(world.notes)
     work.tools_run_once(world.notes, truth, is_whole=True)
     checks.ends_once(world.notes, truth)
@@ -106,16 +139,21 @@ async def test_c7_a_program_that_is_to_end_starts_nothing_more_and_ends_in_time(
     work.stops_in_order(world.notes)
     work.ended_for_a_reason(world.notes)
     work.text_is_dropped(truth)
+    work.killed_at_the_end(world.notes, truth)
     checks.ends_once(world.notes, truth)
 
 
 @explored()
 async def test_c10_a_commit_whose_answer_was_lost_happens_once(
-    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, TOOLS, MODES, STOPS, CLEARS)
+    world: DaemonWorld,
+    script: Any = scripts(QUICK, TOOLS, TOOLS, MODES, STOPS, CLEARS),
+    where: Any = st.sampled_from(("store.", "store.after_commit/Commit")),
 ) -> None:
-    truth = await play(world, script, Faults(store=0.04))
+    rate = 0.04 if where == "store." else 0.2
+    truth = await play(world, script, Faults(store=rate, store_at=where))
     checks.ends_once(world.notes, truth)
     work.answered_what_stood(world.notes)
+    checks.nothing_crashed(world.notes, but="root/store")
     work.tools_live(world.notes)
     work.tools_run_once(world.notes, truth, is_whole=True)
     checks.told_whole(world.notes, truth)
@@ -134,9 +172,15 @@ async def test_i8_a_job_is_told_once_whatever_crashes(
 
 @explored()
 async def test_c9_a_disk_that_fails_for_a_while_ends_nothing(
-    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, TOOLS, MODES, STOPS, CLEARS)
+    world: DaemonWorld,
+    script: Any = scripts(QUICK, TOOLS, TOOLS, MODES, STOPS, CLEARS),
+    impatient: Any = st.booleans(),
 ) -> None:
-    truth = await play(world, script, Faults(disk=(Fault.FULL, Fault.BUSY, Fault.ERROR)))
+    faults = Faults(disk=(Fault.FULL, Fault.BUSY, Fault.ERROR), impatient=impatient)
+    try:
+        truth = await play(world, script, faults)
+    except* SystemFailed as failed:
+        raise AssertionError("a disk that fails for a while ended the program") from failed
     checks.nothing_crashed(world.notes)
     checks.ends_once(world.notes, truth)
     work.tools_live(world.notes)
@@ -170,28 +214,66 @@ async def test_c6_a_second_program_is_told_who_owns_the_store_and_opens_nothing(
     checks.ends_once(world.notes, truth)
 
 
-def cut_short(data: bytes) -> bytes:
-    return data[: len(data) // 2]
+def cut_short(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-def of_another_kind(data: bytes) -> bytes:
-    return b"no database file" + data[16:]
+def of_another_kind(path: Path) -> None:
+    path.write_bytes(b"no database file" + path.read_bytes()[16:])
 
 
-def of_a_later_program(data: bytes) -> bytes:
-    return data[:60] + (10_000).to_bytes(4, "big") + data[64:]
+def of_a_later_program(path: Path) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[:60] + (10_000).to_bytes(4, "big") + data[64:])
+
+
+def behind_its_rows(path: Path) -> None:
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute("UPDATE meta SET value = 0 WHERE name = 'counter'")
+
+
+def torn(path: Path) -> None:
+    with closing(apsw.Connection(str(path))) as connection:
+        page = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'messages'").get
+        size = connection.pragma("page_size")
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(bytes(size))
+
+
+def leave_open(path: Path) -> None:
+    """Leave it as a process does that is killed: with its mark, and a log beside it."""
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        connection.execute("UPDATE meta SET value = 1 WHERE name = 'open'")
+
+
+def is_open(connection: apsw.Connection) -> bool:
+    return bool(connection.execute("SELECT value FROM meta WHERE name = 'open'").get)
 
 
 @explored(share=0.5)
 async def test_c8_a_database_that_is_damaged_or_newer_is_refused_and_left_as_it_is(
     world: DaemonWorld,
     script: Any = scripts(QUICK, TOOLS, longest=1),
-    damage: Any = st.sampled_from((cut_short, of_another_kind, of_a_later_program)),
+    damage: Any = st.sampled_from(
+        [
+            *(
+                (end, damage)
+                for end in (None, leave_open)
+                for damage in (cut_short, of_another_kind, of_a_later_program)
+            ),
+            (None, behind_its_rows),
+            (leave_open, torn),
+        ]
+    ),
 ) -> None:
     one = Play(world=world, script=script)
     await one.go()
     path = world.disk.path(DATABASE)
-    path.write_bytes(damage(path.read_bytes()))
+    for change in filter(None, damage):
+        change(path)
     before = {file.name: file.read_bytes() for file in path.parent.iterdir() if file.is_file()}
     life = Life(play=one, number=len(one.lives), crashes=world.crashes, access=access_to(world))
     with pytest.raises(SystemFailed) as failed:
@@ -199,3 +281,29 @@ async def test_c8_a_database_that_is_damaged_or_newer_is_refused_and_left_as_it_
             raise AssertionError("a damaged database is used")
     assert any(isinstance(leaf, StoreDamaged) for leaf in failed.value.leaves)
     assert {file.name: file.read_bytes() for file in path.parent.iterdir() if file.is_file()} == before
+
+
+@explored(share=0.5)
+async def test_c8_the_mark_stands_while_the_program_runs_and_goes_with_an_orderly_end(
+    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, ends=(How.TERMINATED, How.KILLED, How.CUT))
+) -> None:
+    marks: list[bool] = []
+
+    async def look(life: Life) -> None:
+        await trio.sleep(0.1)
+        if (connection := life.access.connection) is not None:
+            marks.append(is_open(connection))
+
+    await play(world, script, beside=look)
+    assert all(marks)
+    assert not is_open(world.disk.connect(DATABASE))
+
+
+@explored(may_tick=False, share=0.5)
+async def test_c2_a_turn_that_three_kills_broke_off_is_given_up(
+    world: DaemonWorld, hows: Any = st.tuples(*[st.sampled_from((How.KILLED, How.CUT))] * 3)
+) -> None:
+    script = Script(rooms=((Say(model.HANG),),), ends=tuple(End(how, 1.5) for how in hows))
+    truth = await play(world, script)
+    work.given_up_after(world.notes, truth, event="PromptBuilt", attempts=3)
+    checks.ends_once(world.notes, truth)

@@ -240,6 +240,24 @@ def _ended_after(row: Message, states: list[Note], number: int) -> bool:
     return any(state["rev"] > number and state["status"] not in ENDED for state in states)
 
 
+def interrupted_with_their_turn(truth: Truth) -> None:
+    """Where nobody stops anything, a call counts as interrupted when its turn was, and only then (C7)."""
+    ends = {row.id: row.status for row in truth.rows}
+    results = [row for row in truth.rows if row.type is Type.TOOL_RESULT]
+    interrupted = [row for row in results if row.metadata["outcome"] == Outcome.INTERRUPTED]
+    assert [row for row in interrupted if ends[row.root_id or ""] is not Status.INTERRUPTED] == []
+
+
+def killed_at_the_end(notes: Notes, truth: Truth) -> None:
+    """What still runs when the grace is over is ended and recorded as interrupted (C7)."""
+    outcomes = {row.parent_id: row.metadata["outcome"] for row in truth.rows if row.type is Type.TOOL_RESULT}
+    is_ending = False
+    for note in notes:
+        is_ending = (is_ending or note.kind == "dies") and note.kind != "begins"
+        if is_ending and note.kind == "killed":
+            assert outcomes[note["call"]] == Outcome.INTERRUPTED, f"it does not count as interrupted: {note}"
+
+
 def text_is_dropped(truth: Truth) -> None:
     """A program that ends keeps no part of an answer (C7): parts are of turns that were interrupted or stopped."""
     ends = {row.id: row.status for row in truth.rows}
