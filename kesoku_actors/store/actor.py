@@ -137,6 +137,8 @@ async def _end_in_order(access: Access, opened: OpenedStore, options: StoreOptio
         await access.run(opened.end_in_order)
     except faults.PASSING as error:
         options.warn(f"{options.path} could not be closed in order ({error}); it will be checked when it is opened")
+    except faults.DAMAGE as error:
+        raise faults.damaged(options.path, error) from error
 
 
 async def _close(access: Access, store: AbstractContextManager[OpenedStore]) -> None:

@@ -21,6 +21,7 @@ from kesoku_actors.app.plan import plan_run
 from kesoku_actors.gateway import Gateway
 from kesoku_actors.harness import EVERYTHING, SUBSET, Fault
 from kesoku_actors.log import Logger
+from kesoku_actors.protocol import Channel
 from kesoku_actors.session import Recorded, TurnLimits, first_difference
 from kesoku_actors.session.vocabulary import CommitRefused
 from kesoku_actors.store import StoreBusy
@@ -132,7 +133,7 @@ class Life:
             model,
             world=outside,
             log=Logger(sink=lambda _entry: None, wall=outside.clock.wall),
-            channels=None,
+            channels=play.channels_of(self.number),
             edges=edges,
             probe=self._probe,
             access=access,
@@ -256,6 +257,8 @@ class Play:
     faults: Faults = field(factory=Faults)
     whole: bool = False
     commands: bool = False
+    serves: Callable[[int], frozenset[str] | None] = lambda _life: None
+    """The rooms that a life works for, by its number; none: all (C2)."""
     beside: Callable[[Life], Awaitable[object]] | None = None
     """Runs beside each life, until its end."""
     past: bytes = b""
@@ -270,6 +273,11 @@ class Play:
     def __attrs_post_init__(self) -> None:
         rooms = [Room(f"room{number}") for number in range(len(self.script.rooms))]
         self.platform = Platform(world=self.world, rooms=rooms, fails=self.faults.send)
+
+    def channels_of(self, life: int) -> tuple[Channel, ...] | None:
+        """Return the channels a life works for."""
+        names = self.serves(life)
+        return None if names is None else tuple(room.channel for room in self.platform.rooms if room.name in names)
 
     def answer_to(self, call_id: str) -> bool | None:
         """Return what is said of a call."""
