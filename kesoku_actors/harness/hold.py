@@ -16,7 +16,7 @@ places there was something to decide: there `systematic` puts the next event.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Protocol
 
@@ -117,6 +117,29 @@ def _decision(who: str, at: int, last: str | None, steps: int, may_hold: bool, m
     return Decision(Moment(who, at), None if last is None else Moment(last, steps), may_hold, may_tick)
 
 
+@define
+class Line:
+    """What is known of those that can run, from step to step, so that not all of them are looked at in each: whoever
+    runs leaves the line, and who comes goes to its end. Known as long as every step is asked about."""
+
+    next: int = 0
+    """The step that is asked about next; at another one all of this is forgotten."""
+    left: int = 0
+    """How many were in line already when the last step was asked about, but for who took it."""
+    held: int = 0
+    """So many at the front are held, but for those that are `freed`."""
+    passed: int = 0
+    """The holds of so many at the front made a difference already."""
+    freed: list[Lane] = field(factory=list)
+
+    def left_by(self, lane: Lane, place: int) -> None:
+        """Take note that who stood at this place runs."""
+        self.passed -= place < self.passed
+        if place < self.held:
+            self.held -= 1
+            self.freed = [one for one in self.freed if one is not lane]
+
+
 @define(eq=False)
 class Holding:
     """Plays a form."""
@@ -132,15 +155,17 @@ class Holding:
     _ticks: Counter[Moment | None] = field(factory=Counter, init=False)
     _ticked: dict[Moment | None, Tick] = field(factory=dict, init=False)
     _released: set[tuple[str, int]] = field(factory=set, init=False)
-    _waiting: dict[tuple[str, int], None] = field(factory=dict, init=False)
+    _waiting: dict[tuple[str, int], Lane] = field(factory=dict, init=False)
     """What is held, in the order in which it began to be."""
+    _untils: dict[tuple[str, int], list[tuple[str, int]]] = field(factory=dict, init=False)
+    """By moment: what is held until then."""
+    _line: Line = field(factory=Line, init=False)
     _lanes: dict[str, Lane] = field(factory=dict, init=False)
     _last: Lane | None = field(default=None, init=False)
     _kept: list[_Kept | Fire] = field(factory=list, init=False)
     """The places, in a form that costs little at each step."""
 
     _stays: bool = field(default=False, init=False)
-    _has_untils: bool = field(default=False, init=False)
     _is_bare: bool = field(default=False, init=False)
     """Whether nothing disturbs the order of who became runnable first but holds that last until nothing else can run:
     then who is first in line is all there is to look at."""
@@ -148,7 +173,7 @@ class Holding:
     @property
     def sees_all(self) -> bool:
         """Whether what it does depends on steps at which there is nothing to choose."""
-        return self.keeps_places or self._stays or self._has_untils or bool(self._ticked)
+        return self.keeps_places or self._stays or bool(self._untils or self._ticked)
 
     @property
     def places(self) -> list[Place]:
@@ -158,14 +183,17 @@ class Holding:
     def begin(self, run: RunInfo) -> None:
         """Take the events up again."""
         self._kept, self.fired, self._released, self._waiting = [], set(), set(), {}
-        self._lanes, self._last = {}, None
+        self._lanes, self._last, self._line = {}, None, Line()
         self._holds = {(event.who, event.at): event for event in self.form.events if isinstance(event, Hold)}
         self._held = frozenset(who for who, _at in self._holds)
         self._faults = frozenset(event for event in self.form.events if isinstance(event, Fire))
         self._ticked = {event.after: event for event in self.form.events if isinstance(event, Tick)}
         self._ticks = Counter({after: tick.times for after, tick in self._ticked.items()})
         self._stays = self.form.base is Base.STAY
-        self._has_untils = any(hold.until is not None for hold in self._holds.values())
+        self._untils = {}
+        for key, hold in self._holds.items():
+            if hold.until is not None:
+                self._untils.setdefault((hold.until.who, hold.until.steps), []).append(key)
         self._is_bare = not self.sees_all
 
     def choose(self, ready: Ready, *, may_tick: bool, step: int) -> int:
@@ -173,7 +201,7 @@ class Holding:
         if self._is_bare:
             lane = ready[0]
             is_held = lane.label in self._held and (lane.label, lane.steps) in self._holds
-            return self._first_free(ready) if is_held else 0
+            return self._first_free(ready, step) if is_held else 0
         last = self._last
         if may_tick and self._ticks:
             moment = None if last is None else Moment(last.label, last.steps)
@@ -181,19 +209,21 @@ class Holding:
                 self._ticks[moment] -= 1
                 self.fired.add(self._ticked[moment])
                 return len(ready)
-        if self._has_untils:
-            self._lanes.update((one.label, one) for one in ready)
+        if step != self._line.next:
+            self._line = Line(step)
+        if self._untils:
+            self._hear_of(ready, last)
         index = 0
         if self._stays and last is not None:
             # Who ran last became runnable last, if it did, but for those that its step set free.
             index = len(ready) - 1 if ready[-1] is last else ready.index(last) if last in ready else 0
         lane = ready[index]
         if lane.label in self._held and (lane.label, lane.steps) in self._holds:
-            index = self._first_free(ready)
+            index = self._first_free(ready, step)
             lane = ready[index]
         if self.keeps_places:
             self._keep(ready, index, may_tick)
-        self._last = lane
+        self._last, self._line.next, self._line.left = lane, step + 1, len(ready) - 1
         return index
 
     def _keep(self, ready: Ready, index: int, may_tick: bool) -> None:
@@ -217,26 +247,66 @@ class Holding:
         self.fired.add(fault)
         return True
 
-    def _first_free(self, ready: Ready) -> int:
-        held: list[int] = []
-        for index in self._in_order(ready):
-            if not self._is_held(ready[index]):
-                if held:
-                    self.fired.update(self._hold_of(ready[one]) for one in held)
-                return index
-            held.append(index)
-        since = {key: place for place, key in enumerate(self._waiting)}
-        oldest = min(held, key=lambda index: since[_key(ready[index])])
-        if oldest != held[0]:
-            self.fired.update(self._hold_of(ready[one]) for one in held)
-        self._released.add(_key(ready[oldest]))
-        return oldest
+    def _hear_of(self, ready: Ready, last: Lane | None) -> None:
+        """Take note of lanes that are new in line, and let go whoever was held until now."""
+        line = self._line
+        self._lanes.update((one.label, one) for one in ready[line.left :])
+        if last is None:
+            return
+        for key in self._untils.get(_key(last), ()):
+            self._released.add(key)
+            lane = self._waiting.pop(key, None)
+            if lane is not None and line.held and lane.steps == key[1] and ready.index(lane) < line.held:
+                line.freed.append(lane)
 
-    def _in_order(self, ready: Ready) -> Sequence[int]:
-        if self._stays and self._last in ready:
-            first = ready.index(self._last)
-            return [first, *(index for index in range(len(ready)) if index != first)]
-        return range(len(ready))
+    def _first_free(self, ready: Ready, step: int) -> int:
+        if step != self._line.next:
+            self._line = Line(step)
+        line, behind = self._line, None
+        if self._stays and self._last is not None and self._last in ready:
+            if not self._is_held(self._last):
+                return ready.index(self._last)
+            behind = self._last
+        index = self._next_in_line(ready)
+        if index < len(ready):
+            self._passes(ready, index, behind)
+        else:
+            oldest = self._oldest()
+            index = ready.index(oldest)
+            if oldest is not (behind or ready[0]):
+                self._passes(ready, len(ready), behind)
+            self._released.add(_key(oldest))
+            del self._waiting[_key(oldest)]
+        line.left_by(ready[index], index)
+        line.next = step + 1
+        return index
+
+    def _next_in_line(self, ready: Ready) -> int:
+        """Return the place of the first that is not held; behind the last one when all are."""
+        line = self._line
+        if line.freed:
+            return min(map(ready.index, line.freed))
+        index, count = line.held, len(ready)
+        while index < count and self._is_held(ready[index]):
+            index += 1
+        line.held = index
+        return index
+
+    def _passes(self, ready: Ready, index: int, behind: Lane | None) -> None:
+        """Take note of the holds that made a difference: of those in front of this place, who would have run sooner."""
+        line = self._line
+        self.fired.update(self._hold_of(ready[place]) for place in range(line.passed, index))
+        line.passed = max(line.passed, index)
+        if behind is not None:
+            self.fired.add(self._hold_of(behind))
+
+    def _oldest(self) -> Lane:
+        """Return who has been held for the longest time."""
+        while True:
+            key, lane = next(iter(self._waiting.items()))
+            if lane.steps == key[1]:
+                return lane
+            del self._waiting[key]  # it ran when nobody asked
 
     def _is_held(self, lane: Lane) -> bool:
         key = _key(lane)
@@ -247,8 +317,9 @@ class Holding:
             other = self._lanes.get(hold.until.who)
             if other is not None and other.steps >= hold.until.steps:
                 self._released.add(key)
+                self._waiting.pop(key, None)
                 return False
-        self._waiting.setdefault(key)
+        self._waiting.setdefault(key, lane)
         return True
 
     def _hold_of(self, lane: Lane) -> Hold:
@@ -286,17 +357,27 @@ def form_of(trace: Sequence[Recorded], base: Base, *, of_program: bool = False) 
     steps: Counter[Lane] = Counter()
     last: Lane | None = None
     moment: Moment | None = None
+    known = left = 0  # so many at the front are held already; so many were in line before
     for step in trace:
+        known = 0 if len(step.ready) < left else min(known, left)
+        left = len(step.ready)
         if step.lane is None:
             ticks[moment] += 1
             continue
         key = (step.lane.label, steps[step.lane])
         if key in holds:
             holds[key] = evolve(holds[key], until=moment)
-        for lane in _before(step.lane, step.ready, last, base):
-            other = (lane.label, steps[lane])
-            if other not in holds and (lane.is_program or not of_program):
-                holds[other] = Hold(*other)
+        place = step.ready.index(step.lane)
+        stays = base is Base.STAY and last in step.ready
+        if not (stays and step.lane is last):
+            before = step.ready[known:place]
+            for lane in (last, *before) if stays and last is not None else before:
+                other = (lane.label, steps[lane])
+                if other not in holds and (lane.is_program or not of_program):
+                    holds[other] = Hold(*other)
+            known = max(known, place)
+        known -= place < known
+        left -= 1
         steps[step.lane] += 1
         last = step.lane
         if last.is_program or not of_program:
@@ -304,17 +385,3 @@ def form_of(trace: Sequence[Recorded], base: Base, *, of_program: bool = False) 
     faults = [fault for step in trace for fault in step.fired]
     events: list[Event] = [*holds.values(), *faults, *(Tick(after, times) for after, times in ticks.items())]
     return Form(base=base, events=tuple(events))
-
-
-def _before(chosen: Lane, ready: tuple[Lane, ...], last: Lane | None, base: Base) -> Iterator[Lane]:
-    """Yield the lanes that the plain order would have run before the chosen one."""
-    if base is Base.STAY and last in ready:
-        if chosen is last:
-            return
-        assert last is not None
-        yield last
-    for lane in ready:
-        if lane is chosen:
-            return
-        if not (base is Base.STAY and lane is last):
-            yield lane

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import random
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
 
 import pytest
+import trio
 
+from kesoku_actors.harness import hold
 from kesoku_actors.harness.control import Run, execute
 from kesoku_actors.harness.failures import failure_of
 from kesoku_actors.harness.hold import Base, Event, Form, Holding, form_of
@@ -102,3 +108,42 @@ def test_a_form_reads_as_what_to_do() -> None:
     assert small is not None
     [event] = small.form.events
     assert str(event).startswith("let time pass when `main/")
+
+
+def crowd(tasks: int) -> Program:
+    """Return a program of so many tasks that can all run at once."""
+
+    async def main() -> None:
+        async with trio.open_nursery() as nursery:
+            for _ in range(tasks):
+                nursery.start_soon(trio.lowlevel.checkpoint)
+
+    return main
+
+
+def calls_in_a_step(act: Callable[[], Run]) -> float:
+    """Return how many functions of hold form are called in each step."""
+    calls = 0
+
+    def count(frame: FrameType, event: str, _argument: Any) -> None:
+        nonlocal calls
+        calls += event == "call" and frame.f_code.co_filename == hold.__file__
+
+    sys.setprofile(count)
+    try:
+        run = act()
+    finally:
+        sys.setprofile(None)
+    return calls / run.steps
+
+
+@pytest.mark.parametrize("base", Base)
+def test_a_step_of_a_thousand_held_tasks_costs_no_more_than_one_of_a_few(base: Base) -> None:
+    costs = []
+    for tasks in (60, 900):
+        program = crowd(tasks)
+        form = form_of(recorded(program, "random", 3).trace, base)
+        assert len(form) > tasks / 2
+        costs.append(calls_in_a_step(lambda program=program, form=form: played(program, form)[0]))  # type: ignore[misc]  # defaults bind them
+    few, many = costs
+    assert many < 2 * few
