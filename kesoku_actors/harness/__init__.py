@@ -13,7 +13,8 @@ README is a tutorial of ten minutes. The parts:
   machines of Hypothesis whose rules post to a program that lives on between them
 * `control`: one run of a program, in which a strategy decides every step; it alone imports trio
 * `strategy`, `strategies`, `systematic`, `portfolio`, `named`: who decides; a strategy of one's own is two methods
-* `search`, `exploring`, `drawn`, `jobs`, `campaign`: many runs, to a `verdict`
+* `search`, `exploring`, `jobs`, `campaign`: many runs, to a `verdict`; `drawn`, `inputs`, `choices`: with the arguments
+  that Hypothesis draws, anew for each run
 * `hold`, `reduce`, `schedule`, `token`, `token_file`: a failing run as few named events, and as something to paste
 * `diagnosis`, `observe`, `cause`, `witnesses`, `story`, `report`: why it fails, for a person
 * `zoo`: programs with planted bugs, to measure strategies by: `kesoku-actors check --zoo --strategy FILE.py:NAME`
@@ -38,6 +39,10 @@ What it does not do:
   drawn; nothing is said of those with more, of holds that end earlier, and of other inputs.
 * What a report says of plain state is found by watching lines of source and what they name. What is used through
   another name within a call to a library is not seen; such events are missing from the report, never from the search.
+* Arguments are drawn before a run, not in it: what draws while a program runs, as `st.data()`, `st.functions()` and
+  `st.randoms()` do, is refused. A token carries literals as they are, and other drawn values as the choices of
+  Hypothesis's that make them; when the strategies were changed since, it says so. Of pytest's fixtures it carries
+  those that are literals; the others are had again by `pytest --harness-replay`.
 * A program has to do the same for the same schedule. What it takes from the clock, from chance or from earlier runs
   is refused or found out, and ends in "nondeterminism", not in a verdict.
 """

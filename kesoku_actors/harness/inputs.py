@@ -1,18 +1,21 @@
 """What a program is called with beside its world, and how it comes to each run anew. Pure but for what is drawn.
 
 Invariant: nothing that a run may change is seen by another one. Plain literals are copied for each run; whatever else
-Hypothesis drew is drawn again, from the choices by which it came about the first time (`choices`). Arguments that
-whoever calls has given are theirs, and are handed on as they are.
+Hypothesis drew is drawn again, from the choices by which it came about the first time (`choices`), or copied where this
+Hypothesis does not let that be done. Arguments that whoever calls has given are theirs, and are handed on as they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import Error as CannotCopy
 from copy import deepcopy
 from math import isfinite
 from typing import Any, Final
 
 from attrs import field, frozen
+
+from kesoku_actors.harness.errors import HarnessError
 
 _PLAIN: Final = (str, bytes, int, float, bool, type(None))
 _OF_HYPOTHESIS: Final = "hypothesis.errors"
@@ -46,7 +49,7 @@ class Inputs:
     drawn: Mapping[str, Any] = field(factory=dict)
     """Drawn by Hypothesis; told in reports, and no run is given these very objects if they can be drawn again."""
     draws: Draws | None = None
-    """None: they are literals, or this Hypothesis does not let them be drawn again."""
+    """None: they are literals, or cannot be drawn again."""
 
     @property
     def named(self) -> dict[str, Any]:
@@ -54,15 +57,19 @@ class Inputs:
         return {**self.fixed, **self.drawn}
 
     def maker(self, strategies: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
-        """Return what makes the arguments of one run."""
-        if is_literal(self.drawn):
-            return lambda: {**self.fixed, **deepcopy(dict(self.drawn))}
-        if self.draws is None:
-            return lambda: self.named
+        """Return what makes the arguments of one run. Raises `HarnessError` for values that cannot be had anew."""
+        if self.draws is None or is_literal(self.drawn):
+            return self._copied
         from kesoku_actors.harness.choices import drawn_again
 
         chosen = self.draws.chosen
         return lambda: {**self.fixed, **drawn_again(strategies, chosen).values}
+
+    def _copied(self) -> dict[str, Any]:
+        try:
+            return {**self.fixed, **deepcopy(dict(self.drawn))}
+        except (TypeError, CannotCopy) as error:
+            raise HarnessError(f"drawn inputs can be had anew neither by Hypothesis nor as a copy: {error}") from error
 
 
 def is_literal(value: Any) -> bool:

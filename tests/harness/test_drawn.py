@@ -178,6 +178,36 @@ def test_the_members_of_a_portfolio_go_round_the_inputs() -> None:
     assert first == SEEN
 
 
+WITH_ANOTHER_HYPOTHESIS = """
+import hypothesis.core, hypothesis.control
+del hypothesis.control.BuildContext
+from kesoku_actors.harness.exploration import exploration_of
+from kesoku_actors.harness.exploring import replayed
+from kesoku_actors.harness.front import verdict_on
+from tests.harness import carts
+
+print(verdict_on(exploration_of(carts.emptied)))
+found = verdict_on(exploration_of(carts.overcharged)).counterexample
+print(found.failure, "|", found.unconfirmed)
+try:
+    replayed(exploration_of(carts.overcharged), {token!r})
+except Exception as error:
+    print(error)
+"""
+
+
+def test_a_hypothesis_that_keeps_its_choices_otherwise_is_told_and_still_draws(overcharged: Verdict) -> None:
+    script = WITH_ANOTHER_HYPOTHESIS.format(token=token_in(overcharged))
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
+    holds, fails, stale = done.stdout.splitlines()
+    assert holds.startswith("holds: 200 schedules")
+    assert fails == "AssertionError: wrong sum | its inputs cannot be written down"
+    assert stale.startswith(
+        "the inputs in this token cannot be drawn again: this harness knows the choices of Hypothesis"
+    )
+    assert stale.endswith("which has no `hypothesis.control.BuildContext`")
+
+
 @explore(runs=40, examples=20, strategy=rotation)
 async def right_by_turns(carts: list[Cart] = CARTS) -> None:
     for cart in carts:
