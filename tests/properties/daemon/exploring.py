@@ -1,8 +1,8 @@
 """How much the properties of the daemon are explored: a small slice with every change, and as much as one likes.
 
-`KESOKU_RUNS` is how many schedules each property is given (72). `KESOKU_CERTIFY` adds every schedule of the core
-scripts with at most so many holds and ticks (`test_core.py`). What people do matters as much as the order of steps, so
-each input is run under two schedules, each time of other strategies.
+`KESOKU_RUNS` is how many schedules each property is given (72). What people do matters as much as the order of steps,
+so each input is run under two schedules, each time of other strategies. `scripts/campaign` explores for longer, and
+`scripts/certify` plays every schedule with at most so many holds, ticks and faults.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ import os
 from collections.abc import Callable
 from typing import Any, Final
 
-from kesoku_actors.harness import PCT, POS, SURW, Hold, Limits, Portfolio, Random, Shuffle, Strict, explore
+from kesoku_actors.harness import PCT, POS, SURW, Limits, Portfolio, Random, Shuffle, Strict, explore
 from kesoku_actors.harness.allow import Allow
 from tests.properties.daemon.seams import DaemonWorld
 
 RUNS: Final = int(os.environ.get("KESOKU_RUNS", "72"))
-CERTIFY: Final = int(os.environ.get("KESOKU_CERTIFY", "0"))
 FILES: Final = Allow(files=True)
 """The disk of a world is a folder of its own, and the program makes some of the files in it by itself."""
 LIMITS: Final = Limits(steps=100_000)
@@ -43,7 +42,6 @@ def explored(*, share: float = 1.0, may_tick: bool = True) -> Callable[[Callable
     )
 
 
-def certified() -> Callable[[Callable[..., Any]], Callable[..., None]]:
-    """Return the decorator of a property of one script, which is certified when that is asked for."""
-    certify = Hold(CERTIFY) if CERTIFY else None
-    return explore(runs=RUNS, world=DaemonWorld, certify=certify, limits=LIMITS, allow=FILES)
+def of_one_script() -> Callable[[Callable[..., Any]], Callable[..., None]]:
+    """Return the decorator of a property of one script."""
+    return explore(runs=RUNS, world=DaemonWorld, limits=LIMITS, allow=FILES)
