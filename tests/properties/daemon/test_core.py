@@ -1,7 +1,7 @@
 """Scripts of what matters most, short enough to be certified: every schedule with at most so many holds and ticks.
 
-Each is checked for every rule that fits. `scripts/certify --bound 2 --only test_core` plays some 20,000 schedules of each
-short one, and more than twice as many of those with two lives.
+Each is checked for every rule that fits. `scripts/certify --bound 2 --only test_core` plays some 20,000 schedules of
+each, and more than twice as many where there are two lives.
 """
 
 from __future__ import annotations
