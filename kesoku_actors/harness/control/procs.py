@@ -15,6 +15,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import count
 from pathlib import PurePath
 from typing import Any, Final, assert_never
 
@@ -215,9 +216,11 @@ class Processes:
     scripts: Scripts
     now: Callable[[], float]
     started: list[Process] = field(factory=list)
+    """That are not forgotten."""
     heard: Callable[[Process], object] = lambda _process: None
     """Told of each child when it has begun, and when it has ended."""
     _names: Counter[str] = field(factory=Counter)
+    _pids: Iterator[int] = field(factory=lambda: count(_FIRST_PID))
 
     async def open(
         self,
@@ -263,13 +266,17 @@ class Processes:
         for process in [each for each in self.living() if each.group == group]:
             process.send_signal(number)
 
+    def forget(self) -> None:
+        """Forget those that have ended, in a run of days."""
+        self.started[:] = self.living()
+
     def kill_all(self) -> None:
         """Kill every child: the power went."""
         for process in self.started:
             process.kill()
 
     def _begin(self, args: Any, parent: Process | None, env: Mapping[str, str], *, leads: bool) -> Process:
-        pid = _FIRST_PID + len(self.started)
+        pid = next(self._pids)
         # Who leads nothing is in our own group, or in its parent's.
         group = pid if leads else parent.group if parent is not None else _FIRST_PID - 1
         process = Process(

@@ -56,6 +56,18 @@ class Computer:
         for event in self.over.values():
             event.set()
 
+    def forget(self) -> None:
+        """Forget what has ended, at the end of a day; no number that was given is known any more but of who lives."""
+        children = self.world.children
+        children.forget()
+        living = {process.pid for process in children.started}
+        calls = {self.call_of(process) for process in children.started}
+        self.strangers = {OWN_PID: 0.0}
+        self.sessions = {call: session for call, session in self.sessions.items() if call in calls}
+        self.reaped &= living
+        for pid in self.over.keys() - living:
+            del self.over[pid]
+
     def call_of(self, process: Process) -> str:
         """Return the call whose command a process belongs to."""
         return process.environment[CALL_VARIABLE]

@@ -83,7 +83,7 @@ def ended_by_the_ladder(notes: Notes, *, in_time: bool) -> None:
             case "up":
                 up[note["call"]][note["pid"]] = note
             case "down":
-                del up[note["call"]][note["pid"]]
+                up[note["call"]].pop(note["pid"], None)
             case "signal" if note["number"] == SIGTERM:
                 assert note["pid"] not in by_process, f"asked twice: {note}"
                 by_process.add(note["pid"])

@@ -32,6 +32,7 @@ class Gauge:
     traced_mib: float
     """Held by Python objects, without the disk."""
     tasks: int
+    """Without processes that live on, which are tasks in here."""
     descriptors: int
     workers: int
     rows: Mapping[str, int] = field(factory=dict)

@@ -24,9 +24,11 @@ from kesoku_actors.harness import EVERYTHING, SUBSET
 from kesoku_actors.log import Logger
 from kesoku_actors.protocol import Changed, Removed
 from kesoku_actors.session import Recorded, TurnLimits, first_difference
-from kesoku_actors.store import DeadCall, StoreBusy
+from kesoku_actors.store import StoreBusy
+from tests.properties.daemon.commands import SCENARIO
+from tests.properties.daemon.computer import SimulatedKernel
 from tests.properties.daemon.lives import QUIET, Injected
-from tests.properties.daemon.model import SCENARIO, Tools
+from tests.properties.daemon.model import Tools
 from tests.properties.daemon.observers import Observers
 from tests.properties.daemon.platform import Adapter, Platform
 from tests.properties.daemon.script import End, How
@@ -140,8 +142,9 @@ class SoakLife:
 
     def _composed(self, edges: EdgesFor, log: Logger) -> Plan:
         world = self.town.world
+        settings = settings_for(world, whole=False, commands=True, turn_log=True)
         plan = plan_run(
-            settings_for(world, whole=False),
+            evolve(settings, tools=evolve(settings.tools, approve="risky")),
             self.model,
             world=outside_of(world, self.number),
             log=log,
@@ -149,13 +152,14 @@ class SoakLife:
             edges=edges,
             probe=self._probe,
             access=self.access,
+            kernel=SimulatedKernel(world.computer, self.is_alive),
         )
         tools = Tools(world, self.is_alive)
         plan.registry.add(tools.work, owner="test")
         plan.registry.add(tools.risky, owner="test", risky=True)
         plan.registry.add(tools.count, owner="test")
         plan.registry.add(tools.long, owner="test", deadline_s=2.0, becomes_job=True)
-        return evolve(plan, record=self._heard, end_survivors=_no_survivors)
+        return evolve(plan, record=self._heard)
 
     async def _until_end(self) -> None:
         world, end = self.town.world, self.end
@@ -234,8 +238,3 @@ class SoakLife:
 
 def _nowhere(_entry: object) -> None:
     """Write nothing down."""
-
-
-async def _no_survivors(_calls: Sequence[DeadCall]) -> None:
-    """There are no processes of an earlier life: what the world kills is dead."""
-    await trio.lowlevel.checkpoint()

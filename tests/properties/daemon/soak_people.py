@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kesoku_actors.protocol import BusyMode
-from tests.properties.daemon import model
+from tests.properties.daemon import commands, model
 from tests.properties.daemon.script import (
     PAUSES,
     Action,
@@ -43,6 +43,9 @@ ACTIONS: Final[tuple[tuple[int, tuple[Action, ...]], ...]] = (
     (4, (Say(model.LONG),)),
     (1, (Say(model.ENDLESS),)),
     (1, (Say(model.HANG),)),
+    (4, (Say(commands.COUNT), Say(commands.FAIL), Say(commands.PAIR))),
+    (3, (Say(commands.DEAF), Say(commands.CLAN), Say(commands.SERVE))),
+    (2, (Say(commands.BUILD), Say(commands.BEHIND))),
     (5, tuple(map(Repeat, (1, 2, 3)))),
     (4, (Notice(wakes=True), Notice(wakes=False))),
     (4, (STOP,)),

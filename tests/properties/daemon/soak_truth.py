@@ -7,6 +7,7 @@ the notes are carried over, and all others are dropped.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
 import apsw
@@ -16,7 +17,8 @@ from kesoku_actors.harness.notes import Note
 from kesoku_actors.protocol import Message, attachments_in
 from kesoku_actors.store import queries
 from kesoku_actors.store.sql import select
-from tests.properties.daemon import checks, work
+from tests.properties.daemon import checks, endings, work
+from tests.properties.daemon.computer import Computer
 from tests.properties.daemon.truth import Truth, read_stops
 
 PARALLEL: Final = 4
@@ -27,6 +29,8 @@ _ROW_OF: Final = {
     "began": "call",
     "ended": "call",
     "killed": "call",
+    "up": "call",
+    "down": "call",
 }
 """By kind of note: the field with the row it is about."""
 
@@ -47,7 +51,7 @@ def truth_of_day(connection: apsw.Connection, *, since_rev: int) -> Truth:
     )
 
 
-def check_day(carried: Sequence[Note], today: Sequence[Note], truth: Truth) -> None:
+def check_day(carried: Sequence[Note], today: Sequence[Note], truth: Truth, computer: Computer, folders: Path) -> None:
     """Raise `AssertionError` for a promise that was broken on this day."""
     notes = (*carried, *today)
     checks.ends_once(notes, truth)
@@ -61,6 +65,11 @@ def check_day(carried: Sequence[Note], today: Sequence[Note], truth: Truth) -> N
     work.one_at_a_time(today, parallel=PARALLEL)
     work.tools_run_once(notes, truth)
     work.results_stand_together(truth)
+    endings.signalled_for_a_reason(notes, truth)
+    endings.settled_behind_its_end(notes, truth)
+    endings.output_is_whole(truth, computer, folders)
+    endings.cleared_behind_its_end(notes)
+    endings.ended_before_it_goes_on(notes)
     _stops(notes, truth)
 
 

@@ -130,7 +130,9 @@ class Soak:
         assert connection is not None
         truth, today = truth_of_day(connection, since_rev=self._rev), self.town.world.notes
         carried = self._read() if self._rev else ()
-        check_day(carried, today, truth)
+        world = self.town.world
+        check_day(carried, today, truth, world.computer, world.disk.folder / "sessions")
+        world.computer.forget()
         self._write(carried_over((*carried, *today), truth))
         self._rev = self.town.cursor
 
@@ -159,7 +161,7 @@ class Soak:
             day=day + 1,
             resident_mib=resident,
             traced_mib=traced,
-            tasks=self.loop.tasks,
+            tasks=self.loop.tasks - len(self.town.world.children.started),
             descriptors=count_descriptors(),
             workers=self.life.house.gateway.statistics().workers,
             rows=rows,
