@@ -530,6 +530,63 @@ def test_a_crash_hides_no_error_that_was_raised_before_it(
     assert all("AssertionError: before the crash" in failure for failure in found)
 
 
+async def lets_its_end_wait() -> None:
+    """Wait behind shields: one that is there, then one that is put up on the way out, and in a task below it."""
+    try:
+        with trio.CancelScope(shield=True):
+            await trio.sleep(100)
+    finally:
+        try:
+            with trio.move_on_after(50) as late:
+                late.shield = True
+                await trio.sleep(60)
+        finally:
+            async with trio.open_nursery() as nursery:
+                nursery.cancel_scope.shield = True
+                nursery.start_soon(trio.sleep, 70)
+
+
+def test_no_shield_holds_off_a_crash() -> None:
+    async def test(world: World) -> None:
+        async def life() -> None:
+            async with trio.open_nursery() as nursery:
+                for _ in range(3):
+                    nursery.start_soon(lets_its_end_wait)
+                await trio.sleep(1)
+                world.crash(EVERYTHING)
+
+        assert not await world.life(life)
+        assert trio.current_time() < 10
+
+    passes(test, may_tick=False)
+
+
+def test_behind_a_crash_shields_hold_again_and_before_it_elsewhere() -> None:
+    async def test(world: World) -> None:
+        async def shielded(seconds: float) -> None:
+            with trio.move_on_after(1), trio.CancelScope(shield=True):
+                await trio.sleep(seconds)
+
+        async def life() -> None:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(lets_its_end_wait)
+                await pause(3)
+                world.crash(EVERYTHING)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(shielded, 20)
+            assert not await world.life(life)
+        assert trio.current_time() == 20
+
+        async def next_life() -> None:
+            await shielded(5)
+
+        assert await world.life(next_life)
+        assert trio.current_time() == 25
+
+    passes(test, may_tick=False)
+
+
 def test_what_a_crash_tears_down_is_no_finding() -> None:
     async def test(world: World) -> None:
         async def app() -> None:

@@ -27,6 +27,16 @@ def errors_in_flight(run: Controlled) -> list[BaseException]:
     return [leaf for error in found for leaf in leaves(error)]
 
 
+def unwinding(run: Controlled) -> frozenset[Any]:
+    """Return the tasks that deal with an error of the program's, by a handler or on their way out."""
+    return frozenset(
+        lane.task
+        for lane in run.lanes
+        if not lane.ended
+        and any(isinstance(leaf, Exception) for error in _suspended_in(lane.task.coro) for leaf in leaves(error))
+    )
+
+
 def _suspended_in(coroutine: object) -> Iterator[BaseException]:
     """Yield the errors that a coroutine and what it awaits hold on to."""
     seen, left = set[int](), [coroutine]

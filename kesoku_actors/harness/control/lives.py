@@ -1,6 +1,7 @@
 """Lives of a program that crashes: the disk dies first, then everything is cancelled, then it begins anew.
 
 In that order, because the `finally` blocks of a cancelled program must change nothing: in a real crash they never run.
+For the same reason no shield holds a cancellation off from then on.
 What they raise is no finding, and what was raised before the crash is one all the same.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from typing import Final
 
 import trio
@@ -15,7 +17,8 @@ from attrs import define, field, frozen
 
 from kesoku_actors.harness.control.current import Controlled
 from kesoku_actors.harness.control.footprints import named
-from kesoku_actors.harness.control.inflight import errors_in_flight
+from kesoku_actors.harness.control.inflight import errors_in_flight, unwinding
+from kesoku_actors.harness.control.shields import without_shields
 from kesoku_actors.harness.errors import HarnessError
 from kesoku_actors.harness.touches import LIFE
 
@@ -58,11 +61,14 @@ class Lives:
     crashes: int = 0
     raised_before: list[BaseException] = field(factory=list)
     """What was raised before a crash and was unwinding when it came."""
+    _unwinding: ExitStack = field(factory=ExitStack)
+    """What is different as long as a life unwinds that crashed."""
 
     def crash(self, run: Controlled) -> None:
         """Cancel every life."""
         self.crashes += 1
         self.raised_before += errors_in_flight(run)
+        self._unwinding.enter_context(without_shields(self.scopes, unwinding(run)))
         for scope in self.scopes:
             scope.cancel()
 
@@ -85,6 +91,8 @@ class Lives:
                         nursery.cancel_scope.cancel()
                 finally:
                     self.scopes.remove(scope)
+                    if not self.scopes:
+                        self._unwinding.close()
         except Exception as error:
             if self.crashes == before:
                 raise
