@@ -65,7 +65,7 @@ async def emptied(carts: list[Cart] = CARTS) -> None:
     carts.clear()
 
 
-@explore(runs=400, examples=20)
+@explore(runs=200, examples=20)
 async def overcharged(carts: list[Cart] = CARTS) -> None:
     """Wrong with two carts that have something in them: the sum is read before somebody else has added to it."""
     till = Till()
