@@ -65,7 +65,10 @@ class Campaign:
             )
             if self.exploration.drawn and plan.certify:
                 self.before.certificate = Certificate(
-                    bound=plan.certify, schedules=int(kept["certified"]), inputs=self.before.inputs
+                    bound=plan.certify,
+                    schedules=int(kept["certified"]),
+                    inputs=self.before.inputs,
+                    ticks=plan.may_tick,
                 )
         except (ValueError, KeyError, TypeError, BadToken):
             raise HarnessError(f"{self.path} is no file of a campaign") from None

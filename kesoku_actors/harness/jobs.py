@@ -136,5 +136,6 @@ def _together(exploration: Exploration, shares: list[_Share]) -> Verdict:
         return verdict_of(total, Outcome.INCONCLUSIVE, reason=reasons[0])
     if exploration.plan.certify:
         count, inputs = (sum(end[what] for end in ends if end is not None) for what in ("certified", "inputs"))
-        total.certificate = Certificate(bound=exploration.plan.certify, schedules=count, inputs=inputs)
+        plan = exploration.plan
+        total.certificate = Certificate(bound=plan.certify, schedules=count, inputs=inputs, ticks=plan.may_tick)
     return verdict_of(total, None)

@@ -207,7 +207,9 @@ def search(
             so_far.reason = f"none of {so_far.unended} runs came to its end: {so_far.cut}"
             return so_far
     if plan.certify:
-        so_far.certificate = Certificate(bound=plan.certify, schedules=holds.played_within(plan.certify))
+        so_far.certificate = Certificate(
+            bound=plan.certify, schedules=holds.played_within(plan.certify), ticks=plan.may_tick
+        )
     return so_far
 
 

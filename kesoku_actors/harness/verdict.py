@@ -47,12 +47,16 @@ class Certificate:
     """Over all inputs."""
     inputs: int = 0
     """So many were drawn, and it is of each of them; none: the program has no drawn inputs."""
+    ticks: bool = True
+    """Whether time was let pass while work was runnable; else it passed only when nothing could run."""
 
     def __str__(self) -> str:
-        hold, others = ("hold", "tick or fault") if self.bound == 1 else ("holds", "ticks or faults")
+        is_one = self.bound == 1
+        hold, fault = ("hold", "fault") if is_one else ("holds", "faults")
+        others = f"{'tick' if is_one else 'ticks'} or {fault}" if self.ticks else f"or {fault}, and no tick"
         drawn = f" for the {self.inputs:,} inputs drawn" if self.inputs > 1 else " for the 1 input drawn"
         return (
-            f"no failure with at most {self.bound} {hold} (until nothing else can run), {others}: "
+            f"no failure with at most {self.bound} {hold} (until nothing else can run){',' * self.ticks} {others}: "
             f"all {self.schedules:,} such schedules were run{drawn if self.inputs else ''}"
         )
 

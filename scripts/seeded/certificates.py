@@ -94,7 +94,10 @@ def _finding(exploration: Exploration, inputs: Inputs, so_far: Searched) -> Find
     unknown = so_far.escaped or so_far.reason or so_far.cut
     if unknown or so_far.certificate is None:
         return Finding(ended=Ended.BROKEN, said=unknown, schedules=so_far.schedules, seconds=so_far.seconds)
-    return Finding(ended=Ended.SURVIVED, schedules=so_far.certificate.schedules, seconds=so_far.seconds)
+    certificate = so_far.certificate
+    return Finding(
+        ended=Ended.SURVIVED, schedules=certificate.schedules, seconds=so_far.seconds, ticks=certificate.ticks
+    )
 
 
 def shares_of(properties: Sequence[Property], bound: int, examples: int, first_seed: int) -> list[Share]:
@@ -127,6 +130,7 @@ class Certified:
     inputs: int
     seconds: float
     bound: int
+    ticks: bool
     failed: tuple[tuple[Share, Finding], ...]
 
     @property
@@ -146,7 +150,7 @@ class Certified:
         if self.done < self.shares:
             what = f"{self.schedules:,} schedules with at most {self.bound} events, none of which fails"
             return f"{self.test} has none yet: {self.done} of {self.shares} shares were run, {what}"
-        certificate = Certificate(bound=self.bound, schedules=self.schedules, inputs=self.inputs)
+        certificate = Certificate(bound=self.bound, schedules=self.schedules, inputs=self.inputs, ticks=self.ticks)
         return f"{self.test}: {certificate} ({self.seconds:,.0f} s of CPU time)"
 
 
@@ -164,6 +168,7 @@ def together(pieces: Sequence[Share], found: Mapping[Share, Finding]) -> list[Ce
             inputs=sum(piece.example is not None for piece in done),
             seconds=sum(found[piece].seconds for piece in done),
             bound=all_[0].bound,
+            ticks=all(found[piece].ticks for piece in done),
             failed=tuple((piece, found[piece]) for piece in done if found[piece].ended is not Ended.SURVIVED),
         )
         for test, all_ in by_test.items()

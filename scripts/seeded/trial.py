@@ -63,6 +63,8 @@ class Finding:
     """Of CPU time."""
     token: str = ""
     """That plays the run in which it was noticed, or the first that crashed."""
+    ticks: bool = True
+    """Whether time was let pass while work was runnable."""
 
 
 @define(eq=False)
@@ -112,6 +114,7 @@ class _Trial:
             crashes=self.crashes,
             seconds=self.seconds,
             token=self.token,
+            ticks=self.exploration.plan.may_tick,
         )
 
 

@@ -151,6 +151,14 @@ def test_a_certificate_of_drawn_inputs_says_of_how_many() -> None:
     assert str(verdict).endswith("such schedules were run for the 2 inputs drawn")
 
 
+def test_a_certificate_says_whether_time_was_let_pass() -> None:
+    [with_ticks] = explore(right_for_both, runs=4, certify=Hold(1)).certificates
+    [without] = explore(right_for_both, runs=4, certify=Hold(1), may_tick=False).certificates
+    assert (with_ticks.ticks, without.ticks) == (True, False)
+    assert "hold (until nothing else can run), tick or fault: all" in str(with_ticks)
+    assert "hold (until nothing else can run) or fault, and no tick: all" in str(without)
+
+
 async def right_for_one(number: int = st.just(7)) -> None:  # type: ignore[assignment]  # drawn
     await right_for_both(number == 7)
 
