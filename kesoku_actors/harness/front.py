@@ -62,6 +62,8 @@ class Overrides:
     seconds: float | None = None
     replay: str | None = None
     """A token to play in place of exploring."""
+    heard: list[Verdict] = field(factory=list)
+    """What came of the token."""
 
 
 _overrides: ContextVar[Overrides] = ContextVar("overrides")
@@ -178,7 +180,8 @@ def verdict_on(
     """Explore, with drawn inputs if there are any, and return the verdict; `resume` is the file of a campaign."""
     overrides = _overrides.get(Overrides())
     if overrides.replay is not None:
-        return replayed(exploration, overrides.replay, fixed)
+        overrides.heard.append(replayed(exploration, overrides.replay, fixed))
+        return overrides.heard[-1]
     plan = exploration.plan
     plan = evolve(plan, runs=plan.runs if overrides.runs is None else overrides.runs)
     plan = evolve(plan, seconds=plan.seconds if overrides.seconds is None else overrides.seconds)

@@ -9,9 +9,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
+
+_REPLAYED: Final = pytest.StashKey[list[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,7 +36,19 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     replay = None if option.harness_replay is None else whole_token(option.harness_replay)
     wanted = Overrides(runs=option.harness_runs, seconds=option.harness_seconds, replay=replay)
     with overridden(wanted):
-        return (yield)
+        try:
+            return (yield)
+        finally:
+            said = item.config.stash.setdefault(_REPLAYED, [])
+            said += [f"{item.nodeid} {verdict}" for verdict in wanted.heard]
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say what came of a token: of one that passes nothing else tells whether it still fits."""
+    if said := config.stash.get(_REPLAYED, []):
+        terminalreporter.section("replayed")
+        for line in said:
+            terminalreporter.line(line)
 
 
 @pytest.hookimpl(wrapper=True)
