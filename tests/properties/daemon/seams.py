@@ -73,6 +73,9 @@ class SteppedAccess:
     """
 
     connect: Callable[[Path, int], apsw.Connection]
+    is_dead: Callable[[], bool] = lambda: False
+    """Whether the life of the program is over by a crash. Then nobody is waited for: what a dead process held, as the
+    lock of the store, is let go at once."""
     life: str = ""
     connection: apsw.Connection | None = field(default=None, init=False)
     is_writing: bool = field(default=False, init=False)
@@ -82,6 +85,8 @@ class SteppedAccess:
 
     async def run(self, call: Callable[[], T]) -> T:
         """Run a call of the writer. Once it has begun it is waited for."""
+        if self.is_dead():
+            return call()
         await trio.lowlevel.checkpoint_if_cancelled()
         await trio.lowlevel.cancel_shielded_checkpoint()
         result = call()
@@ -138,7 +143,10 @@ def outside_of(world: World, life: int) -> Outside:
 
 def access_to(world: World) -> SteppedAccess:
     """Return the way to the database on the world's disk."""
-    return SteppedAccess(connect=lambda path, _flags: world.disk.connect(path.name))
+    crashes = world.crashes
+    return SteppedAccess(
+        connect=lambda path, _flags: world.disk.connect(path.name), is_dead=lambda: world.crashes != crashes
+    )
 
 
 def settings_for(world: World, *, whole: bool, commands: bool = False, **agent: Any) -> Settings:
