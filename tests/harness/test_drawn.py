@@ -264,11 +264,9 @@ def test_a_fixture_that_is_no_literal_is_given_again_when_a_token_is_replayed(tm
     [line] = [line for line in said.splitlines() if line.startswith("pytest 'test_it.py::test_small[3]'")]
     again = run(*shlex.split(line)[1:])
     assert ("FAILS test_it.py:test_small: AssertionError: too large" in again, "1 failed" in again) == (True, True)
-    file.write_text(FIXTURES.replace("st.integers(0, 9)", "st.booleans()"))
+    file.write_text(FIXTURES.replace("number < most", "number < most + 9"))
     stale = run(*shlex.split(line)[1:])
-    assert ("1 passed" in stale, "holds: 1 schedules" in stale, "was changed since" in stale) == (True, True, True), (
-        stale
-    )
+    assert ("1 passed" in stale, "was changed since the token was written" in stale) == (True, True), stale
     done = check(f"{file}:test_small", "--replay", line.split()[-1])
     assert (done.exit_code, "needs clock, and the token leaves that out: replay it with pytest" in done.output) == (
         2,
