@@ -32,7 +32,7 @@ from typing import Final
 import apsw
 from attrs import define, field, frozen
 
-from kesoku_actors.harness.image import SECTOR_BYTES, Block, Cut, Image, Piece, Removal, Survival, applied, torn
+from kesoku_actors.harness.image import SECTOR_BYTES, Block, Cut, Piece, Removal, Survival, applied, changed, torn
 
 
 class Kind(Enum):
@@ -106,7 +106,8 @@ def full(operation: Operation) -> Fault | None:
 class _Kept:
     """One file: what is durable of it, and what was done to it since."""
 
-    durable: Image
+    durable: bytearray | None
+    """Changed in place, as a database is far bigger than what one commit writes. None: there is no such file."""
     pieces: list[Piece] = field(factory=list)
 
 
@@ -178,7 +179,7 @@ class Disk:
     def _known(self, path: Path) -> None:
         """Take note of a file before the first change of it in this life; what is there already is durable."""
         if path not in self._files:
-            self._files[path] = _Kept(path.read_bytes() if path.exists() else None)
+            self._files[path] = _Kept(bytearray(path.read_bytes()) if path.exists() else None)
 
     def _done(self, path: Path, piece: Piece) -> None:
         """Note what was done to a file, or may have been."""
@@ -187,7 +188,8 @@ class Disk:
     def _synced(self, path: Path) -> None:
         """Make durable what was done to a file that is there, its name included."""
         kept = self._files[path]
-        self._files[path] = _Kept(applied(kept.durable, kept.pieces) or b"")
+        durable = changed(kept.durable, kept.pieces)
+        kept.durable, kept.pieces = bytearray() if durable is None else durable, []
 
     def _names_synced(self, folder: Path) -> None:
         """Make durable which files of a folder there are, not what is in them."""
@@ -199,7 +201,7 @@ class Disk:
                 kept.durable = None
                 del kept.pieces[: removals[-1] + 1]
             if kept.durable is None and path.exists():
-                kept.durable = b""
+                kept.durable = bytearray()
 
 
 class _File(apsw.VFSFile):

@@ -65,9 +65,14 @@ def torn(pieces: Iterable[Piece], sector_bytes: int = SECTOR_BYTES) -> Iterator[
             begin = stop
 
 
-def applied(image: Image, pieces: Iterable[Piece]) -> Image:
+def applied(image: Image | bytearray, pieces: Iterable[Piece]) -> Image:
     """Return the content after `pieces`: a write makes the file if need be, what it skips over reads as zeros."""
-    content = None if image is None else bytearray(image)
+    content = changed(None if image is None else bytearray(image), pieces)
+    return None if content is None else bytes(content)
+
+
+def changed(content: bytearray | None, pieces: Iterable[Piece]) -> bytearray | None:
+    """As `applied`, in place: it takes as long as what is written is, however much there is. Return the content."""
     for piece in pieces:
         match piece:
             case Block(offset=offset, data=data):
@@ -82,7 +87,7 @@ def applied(image: Image, pieces: Iterable[Piece]) -> Image:
                 content = None
             case _:
                 assert_never(piece)
-    return None if content is None else bytes(content)
+    return content
 
 
 def nothing(_rng: random.Random, _count: int) -> Iterable[int]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kesoku_actors.harness.image import SURVIVALS, Block, Cut, Removal, Survival, applied, everything, torn
+from kesoku_actors.harness.image import SURVIVALS, Block, Cut, Removal, Survival, applied, changed, everything, torn
 
 blocks = st.builds(Block, st.integers(0, 3000), st.binary(min_size=1, max_size=1500))
 pieces = st.lists(blocks | st.builds(Cut, st.integers(0, 3000)) | st.just(Removal()), max_size=12)
@@ -30,6 +30,14 @@ def test_no_piece_of_a_torn_write_crosses_a_sector(block, sector_bytes):
 @given(images, pieces, pieces)
 def test_pieces_add_up(image, first, second):
     assert applied(applied(image, first), second) == applied(image, [*first, *second])
+
+
+@given(images, pieces)
+def test_a_content_that_is_changed_in_place_is_what_pieces_make_of_its_image(image, done):
+    content = None if image is None else bytearray(image)
+    after = changed(content, done)
+    assert after == applied(image, done)
+    assert after is content or any(isinstance(piece, Removal) for piece in done) or content is None
 
 
 @given(st.binary(max_size=3000), st.lists(blocks, max_size=6), st.integers(0, 99), st.sampled_from(SURVIVALS))
