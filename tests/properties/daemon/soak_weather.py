@@ -33,9 +33,10 @@ RARELY: Final = 0.02
 AWAY_FROM_H: Final = 17.0
 AWAY_UNTIL_H: Final = 17.0 + 1 / 3
 
-KILLS_A_DAY: Final = 4
+KILLS_A_DAY: Final = 6
 UNDISTURBED_DAYS: Final = 2
-"""The last days of a soak in which the program is not killed: one life has to last, for what only a long one shows."""
+"""The first and the last days of a soak in which the program is not killed: one life has to last, for what only a long
+one shows; and what is measured on the second day and on the last is a life of the same age, whose caches hold as much."""
 
 
 @frozen
@@ -115,10 +116,6 @@ def weather_of(platform: Platform) -> None:
 
 def ends_of(days: int, rng: random.Random) -> tuple[End, ...]:
     """Return when the program is killed and how: the seconds from the beginning of the soak, in order."""
-    disturbed = max(1, days - UNDISTURBED_DAYS)
-    hours = (
-        24 * day + rng.uniform(MORNING_H, EVENING_H)
-        for day in range(disturbed)
-        for _ in range(KILLS_A_DAY if days > 1 else KILLS_A_DAY - 1)
-    )
+    disturbed = range(UNDISTURBED_DAYS, days - UNDISTURBED_DAYS) or range(1)
+    hours = (24 * day + rng.uniform(MORNING_H, EVENING_H) for day in disturbed for _ in range(KILLS_A_DAY))
     return tuple(End(rng.choice(list(How)), hour * HOUR_S) for hour in sorted(hours))

@@ -1,16 +1,26 @@
-"""Commands under every schedule: nobody ends them but who may, all they say is kept, and nothing of them is left."""
+"""Commands under every schedule: nobody ends them but who may, all they say is kept, and nothing of them is left.
+
+The folders of sessions, where outputs and turn logs are kept, are real ones, in the folder of a run's disk: what the
+program does there it does with links, modes and renames of a real system, which no folder in memory has. Nothing in
+them depends on anything but the run, as the last test shows. What a loss of power would take there is not simulated.
+"""
 
 from __future__ import annotations
 
+import random
+from collections.abc import Mapping
 from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.properties.daemon import checks, endings, work
+from kesoku_actors.harness import Random
+from kesoku_actors.harness.control import execute
+from kesoku_actors.harness.strategy import RunInfo
+from tests.properties.daemon import checks, commands, endings, work
 from tests.properties.daemon.commands import LASTING, SERVERS, SHORT, STUBBORN
-from tests.properties.daemon.exploring import explored
+from tests.properties.daemon.exploring import FILES, LIMITS, explored
 from tests.properties.daemon.lives import Faults, play
-from tests.properties.daemon.script import CLEARS, FORCES, MODES, QUICK, SLOTS, STOPS, How, scripts
+from tests.properties.daemon.script import CLEARS, FORCES, MODES, QUICK, SLOTS, STOPS, End, How, Say, Script, scripts
 from tests.properties.daemon.seams import DaemonWorld
 
 ANY: Any = st.one_of(SHORT, STUBBORN, LASTING, SERVERS)
@@ -86,3 +96,35 @@ async def test_m7_a_clear_ends_what_commands_started_before_it_deletes_anything(
     endings.cleared_behind_its_end(world.notes)
     endings.signalled_for_a_reason(world.notes, truth)
     checks.cleared_whole(world.notes, truth, world.disk.folder / "sessions")
+
+
+def files_of_a_run() -> Mapping[str, bytes]:
+    """Play a script under a schedule that is drawn, and return the files of its sessions."""
+    found: dict[str, bytes] = {}
+    script = Script(
+        rooms=((Say(commands.PAIR), Say(commands.CLAN, 6.0)), (Say(commands.BUILD),)),
+        ends=(End(How.KILLED, 7.0),),
+        settings={"turn_log": True},
+    )
+
+    async def program() -> None:
+        world = DaemonWorld()
+        await play(world, script, commands=True)
+        folder = world.disk.folder / "sessions"
+        here = str(world.disk.folder).encode()
+        for file in folder.rglob("*"):
+            if file.is_file():
+                found[str(file.relative_to(folder))] = file.read_bytes().replace(here, b"here")
+
+    strategy = Random()
+    strategy.begin(RunInfo(number=0, rng=random.Random(5), length=100))
+    run = execute(program, strategy, limits=LIMITS, allow=FILES)
+    if run.error is not None:
+        raise run.error
+    return found
+
+
+def test_a_run_leaves_the_same_files_when_it_is_played_again() -> None:
+    files = files_of_a_run()
+    assert {name.split("/")[1].partition("-")[0] for name in files} >= {"output", "llm"}
+    assert files == files_of_a_run()

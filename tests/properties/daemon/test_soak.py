@@ -29,7 +29,7 @@ def test_after_a_day_of_failures_and_kills_every_message_has_ended_and_nobody_wo
     [gauge] = soak(days=1, sessions=5, seed=7, tell=lambda _gauge: None)
     assert gauge.said > 20
     assert gauge.failed > 0
-    assert gauge.lives == 4
+    assert gauge.lives == 7
     assert gauge.workers == 0
 
 
