@@ -36,7 +36,7 @@ AWAY_UNTIL_H: Final = 17.0 + 1 / 3
 KILLS_A_DAY: Final = 6
 UNDISTURBED_DAYS: Final = 2
 """The first and the last days of a soak in which the program is not killed: one life has to last, for what only a long
-one shows; and what is measured on the second day and on the last is a life of the same age, whose caches hold as much."""
+one shows; and on the second day and on the last a life of the same age is measured, whose caches hold as much."""
 
 
 @frozen
