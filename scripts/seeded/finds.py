@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tarfile
 import tomllib
@@ -69,9 +70,11 @@ def put_code(find: Find, folder: Path, *, is_mended: bool) -> None:
 
 
 def _git(*arguments: str, folder: Path = ROOT, given: bytes = b"") -> bytes:
-    # A folder that lies in a checkout is none of it: a patch for it is no patch for the checkout.
-    command = ["git", f"--git-dir={ROOT / '.git'}", *arguments] if folder == ROOT else ["git", *arguments]
-    ended = subprocess.run(command, cwd=folder, input=given, capture_output=True, check=False)
+    # A folder that lies within some checkout is no part of it: git would take a patch for the checkout's.
+    environment = os.environ if folder == ROOT else os.environ | {"GIT_CEILING_DIRECTORIES": str(folder.parent)}
+    ended = subprocess.run(
+        ["git", *arguments], cwd=folder, env=environment, input=given, capture_output=True, check=False
+    )
     if ended.returncode:
         said = ended.stderr.decode(errors="replace").strip()
         raise NoSuchState(f"{' '.join(arguments)}: {said}; it takes git, and the whole history of this repository")
