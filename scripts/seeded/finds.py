@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import tarfile
 import tomllib
 from io import BytesIO
 from pathlib import Path
 from typing import Final
+from zipfile import ZipFile
 
 from attrs import frozen
 
@@ -54,8 +54,8 @@ def read_finds(path: Path = TABLE) -> tuple[Find, ...]:
 
 def put_code(find: Find, folder: Path, *, is_mended: bool) -> None:
     """Put the code of a find into a folder, with the fault or without it. Raises `NoSuchState`."""
-    with tarfile.open(fileobj=BytesIO(_git("archive", "--format=tar", find.at))) as archive:
-        archive.extractall(folder, filter="data")
+    with ZipFile(BytesIO(_git("archive", "--format=zip", find.at))) as archive:
+        archive.extractall(folder)
     if is_mended:
         return
     if find.undone:
