@@ -185,8 +185,9 @@ def refused(session: Session, answer: Refused, meanwhile: tuple[Hint | ToolNews,
 
 
 def stands(state: State, phase: Committing, answer: Committed) -> Session:
-    """Return what is known once the commit stands: what it took waits no more, stops and mode are the store's."""
-    session, commit, ended = state.session, phase.commit, phase.next_turn
+    """Return what is known once the commit stands: what it took waits no more, stops, mode and who waits are the
+    store's, which may be ahead of what was heard (I4)."""
+    session, commit, ended = _with_unheard(state.session, answer.waiting), phase.commit, phase.next_turn
     claimed = (commit.claim, *commit.claim_adopts) if commit.claim else ()
     taken = {each.message_id for each in (*commit.adopt, *claimed)} | {each.message_id for each in commit.ends}
     after = evolve(
@@ -215,6 +216,13 @@ def heard_since(calls: Mapping[str, CallState], meanwhile: tuple[Hint | ToolNews
         if isinstance(event, ToolNews) and calls.get(event.call_id, CallState.SETTLED) is not CallState.SETTLED:
             calls = {**calls, event.call_id: _NEWS[type(event)]}
     return calls
+
+
+def _with_unheard(session: Session, waiting: tuple[Waiting, ...]) -> Session:
+    unheard = {each.id: each for each in waiting if each.id not in session.known}
+    if not unheard:
+        return session
+    return evolve(session, waiting={**session.waiting, **unheard}, known=session.known.union(unheard))
 
 
 def _without(session: Session, gone: Set[str]) -> Mapping[str, Waiting]:

@@ -257,6 +257,7 @@ def _answer(
         cost=cost,
         mode=mode_of(tx.rules, session),
         stops=stops,
+        waiting=tuple(tx.waiting(session)),
     )
 
 

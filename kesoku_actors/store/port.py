@@ -162,6 +162,8 @@ class Committed:
     mode: BusyMode
     stops: tuple[Stop, ...]
     """Of the session, not done."""
+    waiting: tuple[Waiting, ...] = ()
+    """Those of the session that wait, by seq: whoever spoke before it was carried out may not have been told of yet."""
     said: tuple[str, ...] = ()
     """Ids of the rows committed with its step: what the model said, in order."""
     tokens: int = 0

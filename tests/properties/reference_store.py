@@ -409,6 +409,7 @@ class Store:
             spent_s=0.0,
             mode=self.mode,
             stops=stops,
+            waiting=tuple(row.waiting() for row in self.waiting(session)),
         )
 
     def _refusal(self, commit: Commit) -> RefusalReason | None:

@@ -175,6 +175,25 @@ def test_they_start_after_all_when_the_reason_is_gone() -> None:
     assert session.refuse(RefusalReason.MOVED).the(v.StartTools).call_ids == ("c1",)
 
 
+def test_they_do_not_start_when_the_store_knows_of_somebody_whom_nobody_told_of_yet() -> None:
+    session = thinking().say(reply("", call()))
+    committed = Committed(
+        rows=(),
+        open_calls=(OpenCall(call_id="c1", state=CallState.COMMITTED),),
+        steps=1,
+        spent_s=0.0,
+        mode=BusyMode.INTERRUPT,
+        stops=(),
+        waiting=(person(2),),
+    )
+    session.hear(v.CommitStands(session.asked(v.SendCommit).ticket, committed))
+    assert not session.has(v.StartTools)
+    claim = session.commit.claim
+    assert claim is not None
+    assert (claim.message_id, claim.reason) == ("m2", Reason.INTERRUPTED)
+    assert session.hear(v.PersonSpoke(person(2))).effects == ()
+
+
 def test_news_of_a_call_is_kept_while_its_turn_is_claimed() -> None:
     session = Session(returned=("m1",)).hear(v.ToolSettled("c1", Outcome.OK))
     assert session.effects == ()

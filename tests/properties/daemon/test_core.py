@@ -19,6 +19,8 @@ HEARD: Final = Script(rooms=((Say(model.TALK), Say(model.HELLO, 1.0)),))
 """A message while the model thinks."""
 INTERRUPTED: Final = Script(rooms=((Say(model.WORK), Say(model.HELLO, 1.0)),))
 """A message while a tool runs."""
+ASIDE: Final = Script(rooms=((Say(model.BOTH), Say(model.HELLO)),))
+"""A message while calls are committed."""
 STOPPED: Final = Script(rooms=((Say(model.TALK), Stop(1.0), Say(model.HELLO)),))
 """A stop while the model thinks, and a message right behind it."""
 RESTARTED: Final = Script(rooms=((Say(model.WORK),),), ends=(End(How.TERMINATED, 1.0),))
@@ -70,6 +72,14 @@ async def test_a_message_while_the_model_thinks(world: DaemonWorld) -> None:
 @of_one_script()
 async def test_a_message_while_a_tool_runs(world: DaemonWorld) -> None:
     await holds(world, INTERRUPTED, is_whole=True)
+
+
+@of_one_script()
+async def test_a_message_while_calls_are_committed(world: DaemonWorld) -> None:
+    truth = await play(world, ASIDE)
+    checks.ends_once(world.notes, truth)
+    work.starts_nothing_behind(world.notes, truth)
+    work.tools_live(world.notes)
 
 
 @of_one_script()

@@ -75,6 +75,7 @@ def thinks_no_longer(notes: Notes, *, within_steps: int | None = None) -> None:
 
 def starts_no_more(notes: Notes, truth: Truth) -> None:
     """After a person spoke no call of the turn before starts (I3, I4); as above, in the mode `interrupt`."""
+    starts_nothing_behind(notes, truth)
     spoke = defaultdict[str, list[Note]](list)
     roots = {row.id: row.root_id for row in truth.rows if row.type is Type.TOOL_CALL}
     seqs = {row.id: row.seq for row in truth.rows}
@@ -84,6 +85,20 @@ def starts_no_more(notes: Notes, truth: Truth) -> None:
         elif note.kind == "began" and (root := roots.get(note["call"])) is not None:
             newer = [one for one in spoke[note["session"]] if one["seq"] > seqs[root] and one.time < note.time]
             assert newer == [], f"a call began after a newer message: {note}"
+
+
+def starts_nothing_behind(notes: Notes, truth: Truth) -> None:
+    """A call that was committed behind a message that waited does not start (I4). For runs without stops and crashes,
+    in the mode `interrupt`."""
+    calls = {row.id: row for row in truth.rows if row.type is Type.TOOL_CALL}
+    roots = {row.id: row.seq for row in truth.rows if row.root_id == row.id}
+    for note in notes:
+        if note.kind == "began" and (call := calls.get(note["call"])) is not None:
+            began, spoke = (
+                roots[call.root_id or ""],
+                [row.seq for row in people(truth) if row.session_id == call.session_id],
+            )
+            assert [seq for seq in spoke if began < seq < call.seq] == [], f"it began, and somebody had spoken: {note}"
 
 
 def tools_live(notes: Notes) -> None:
