@@ -171,7 +171,6 @@ class Life:
             answer_to=play.answer_to,
         )
         system = run_system(self.house.spec, log=self._crashed)
-        world.on_crash = system.cancel
         world.note("begins", life=self.number)
         async with system, trio.open_nursery() as nursery:
             for observe in (observers.rows, observers.deltas, observers.surface):
