@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from tests.properties.daemon import checks
 from tests.properties.daemon.exploring import explored
-from tests.properties.daemon.lives import Faults, Play, play
-from tests.properties.daemon.past import long_past
+from tests.properties.daemon.lives import Faults, play
 from tests.properties.daemon.script import (
     ASKED,
     CLEARS,
@@ -27,8 +26,6 @@ from tests.properties.daemon.script import (
     scripts,
 )
 from tests.properties.daemon.seams import DaemonWorld
-
-LONG_PAST: Final = long_past()
 
 
 @explored()
@@ -101,15 +98,6 @@ async def test_b1_a_queue_that_is_full_loses_nothing_and_mixes_up_nothing(
     checks.told_whole(world.notes, truth)
     checks.ends_once(world.notes, truth)
     checks.delivered_in_order(world.notes, truth, once=True)
-
-
-@explored(share=0.5)
-async def test_b1_a_listener_that_begins_in_the_past_hears_all_of_it_once(
-    world: DaemonWorld, script: Any = scripts(QUICK, TOOLS, CLEARS)
-) -> None:
-    one = Play(world=world, script=script, past=LONG_PAST)
-    await one.go()
-    checks.told_whole(world.notes, one.truth())
 
 
 @explored()
