@@ -6,10 +6,11 @@ model is; the transport of an adapter; the kernel under commands (`computer`); t
 
 from __future__ import annotations
 
+import os
 import random
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -142,11 +143,23 @@ def outside_of(world: World, life: int) -> Outside:
 
 
 def access_to(world: World) -> SteppedAccess:
-    """Return the way to the database on the world's disk."""
+    """Return the way to the database on the world's disk, for a life that begins.
+
+    What a life before had open is closed first, as the kernel does for a process that was killed.
+    """
+    if world.crashes:
+        _close_files_in(world.disk.folder / "sessions")
     crashes = world.crashes
     return SteppedAccess(
         connect=lambda path, _flags: world.disk.connect(path.name), is_dead=lambda: world.crashes != crashes
     )
+
+
+def _close_files_in(folder: Path) -> None:
+    for descriptor in map(int, os.listdir("/proc/self/fd")):
+        with suppress(OSError):  # that of the listing is gone
+            if Path(os.readlink(f"/proc/self/fd/{descriptor}")).is_relative_to(folder):
+                os.close(descriptor)
 
 
 def settings_for(world: World, *, whole: bool, commands: bool = False, **agent: Any) -> Settings:

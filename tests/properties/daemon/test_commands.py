@@ -26,7 +26,7 @@ from tests.properties.daemon.seams import DaemonWorld
 ANY: Any = st.one_of(SHORT, STUBBORN, LASTING, SERVERS)
 
 
-@explored(share=0.5)
+@explored(share=0.2)
 async def test_i3_a_command_ends_by_itself_whoever_speaks_or_stops_it(
     world: DaemonWorld, script: Any = scripts(SHORT, QUICK, STOPS, MODES, first=SHORT, settings=SLOTS)
 ) -> None:
@@ -39,7 +39,7 @@ async def test_i3_a_command_ends_by_itself_whoever_speaks_or_stops_it(
     work.results_stand_together(truth)
 
 
-@explored(share=0.5, may_tick=False)
+@explored(share=0.2, may_tick=False)
 async def test_i7_force_asks_a_command_with_all_it_started_then_kills_and_then_settles_it(
     world: DaemonWorld, script: Any = scripts(STUBBORN, STOPS, STOPS, FORCES, FORCES, first=STUBBORN)
 ) -> None:
@@ -51,7 +51,7 @@ async def test_i7_force_asks_a_command_with_all_it_started_then_kills_and_then_s
     checks.ends_once(world.notes, truth)
 
 
-@explored(share=0.5)
+@explored(share=0.2)
 async def test_i8_a_command_goes_on_as_a_job_and_all_it_says_is_kept(
     world: DaemonWorld, script: Any = scripts(LASTING, SHORT, QUICK, STOPS, first=LASTING)
 ) -> None:
@@ -63,7 +63,7 @@ async def test_i8_a_command_goes_on_as_a_job_and_all_it_says_is_kept(
     work.tools_run_once(world.notes, truth, is_whole=True)
 
 
-@explored()
+@explored(share=0.4)
 async def test_c3_a_command_that_outlives_the_program_is_ended_before_its_session_goes_on(
     world: DaemonWorld, script: Any = scripts(ANY, QUICK, first=ANY, ends=(How.KILLED, How.CUT))
 ) -> None:
@@ -76,7 +76,7 @@ async def test_c3_a_command_that_outlives_the_program_is_ended_before_its_sessio
     work.tools_run_once(world.notes, truth)
 
 
-@explored(share=0.5, may_tick=False)
+@explored(share=0.2, may_tick=False)
 async def test_c7_a_program_that_ends_lets_commands_end_and_leaves_nothing_of_them(
     world: DaemonWorld, script: Any = scripts(ANY, QUICK, first=ANY, ends=(How.TERMINATED,), most_ends=3)
 ) -> None:
@@ -88,7 +88,7 @@ async def test_c7_a_program_that_ends_lets_commands_end_and_leaves_nothing_of_th
     work.stops_in_order(world.notes)
 
 
-@explored(share=0.5)
+@explored(share=0.2)
 async def test_m7_a_clear_ends_what_commands_started_before_it_deletes_anything(
     world: DaemonWorld, script: Any = scripts(ANY, CLEARS, CLEARS, QUICK, first=ANY)
 ) -> None:

@@ -47,7 +47,7 @@ def tear(connection: apsw.Connection, path: Path, table: str) -> None:
     connection.pragma("shrink_memory")
 
 
-@explored(share=0.5, may_tick=False)
+@explored(share=0.25, may_tick=False)
 async def test_c8_damage_that_is_met_ends_the_program_with_that_fault(
     world: DaemonWorld,
     script: Any = SCRIPTS,

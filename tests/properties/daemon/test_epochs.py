@@ -110,7 +110,7 @@ def given_up_in_time(notes: Notes, truth: Truth, ends: tuple[End, ...]) -> None:
     assert told == Counter(row.session_id for row in given_up if row.root_id == row.id), "who gave up says so once"
 
 
-@explored(share=0.5, may_tick=False)
+@explored(share=0.25, may_tick=False)
 async def test_c2_a_turn_that_began_too_long_ago_is_not_taken_up_and_that_is_said(
     world: DaemonWorld,
     script: Any = scripts(
@@ -122,7 +122,7 @@ async def test_c2_a_turn_that_began_too_long_ago_is_not_taken_up_and_that_is_sai
     checks.ends_once(world.notes, truth)
 
 
-@explored(share=0.5)
+@explored(share=0.25)
 async def test_c2_a_turn_is_given_up_after_three_lives_that_broke_off_and_no_sooner(
     world: DaemonWorld, script: Any = BROKEN_OFF
 ) -> None:
@@ -131,7 +131,7 @@ async def test_c2_a_turn_is_given_up_after_three_lives_that_broke_off_and_no_soo
     checks.ends_once(world.notes, truth)
 
 
-@explored(share=0.5)
+@explored(share=0.25)
 async def test_c2_what_is_not_ones_own_channel_is_left_as_it_is(world: DaemonWorld, script: Any = TWO_ROOMS) -> None:
     one = Play(world=world, script=script, serves=lambda life: frozenset({"room0"}) if life == 1 else None)
     await one.go()
