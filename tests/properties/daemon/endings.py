@@ -5,6 +5,7 @@ As in `checks`, each takes the notes, or the truth of the end, or both, and rais
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,6 +42,9 @@ def signalled_for_a_reason(notes: Notes, truth: Truth) -> None:
     jobs = {call for call, outcome, _row in results(truth) if outcome is Outcome.BACKGROUND}
     running: dict[str, Note] = {}
     """By call, as long as its session is left alone."""
+    ended: dict[str, float] = {}
+    """By session: until when a call that begins in it is ended with those that run, as who was about to start it hears of
+    a force or a clear behind that."""
     over: set[str] = set()
     stopping: Note | None = None
     for note in notes:
@@ -49,11 +53,12 @@ def signalled_for_a_reason(notes: Notes, truth: Truth) -> None:
                 running, stopping = {}, None
             case "dies" | "rests":
                 stopping = note
-            case "began":
+            case "began" if note.time > ended.get(note["session"], -1.0):
                 running[note["call"]] = note
             case "ended" | "killed":
                 over.add(note["call"])
             case "forcing" | "clearing":
+                ended[note["session"]] = note.time if note.kind == "forcing" else math.inf
                 running = {call: one for call, one in running.items() if one["session"] != note["session"]}
             case "stranger":
                 raise AssertionError(f"somebody else's process is signalled: {note}")
