@@ -634,6 +634,16 @@ def test_the_disk_fails_in_the_ways_it_was_told_and_heals(kind: Fault, error: ty
     assert not tally.never_fired
 
 
+def test_a_crash_when_nothing_lives_leaves_trio_as_it_was() -> None:
+    before = vars(trio.CancelScope)["__enter__"], vars(trio.CancelScope)["shield"]
+
+    async def test(world: World) -> None:
+        world.crash()
+
+    passes(test)
+    assert (vars(trio.CancelScope)["__enter__"], vars(trio.CancelScope)["shield"]) == before
+
+
 def test_a_disk_that_lies_loses_what_was_synced() -> None:
     async def test(world: World) -> None:
         store = open_store(world, synchronous="full")

@@ -68,7 +68,8 @@ class Lives:
         """Cancel every life."""
         self.crashes += 1
         self.raised_before += errors_in_flight(run)
-        self._unwinding.enter_context(without_shields(self.scopes, unwinding(run)))
+        if self.scopes:  # else nothing dies that would end what is different
+            self._unwinding.enter_context(without_shields(self.scopes, unwinding(run)))
         for scope in self.scopes:
             scope.cancel()
 
