@@ -43,8 +43,7 @@ def signalled_for_a_reason(notes: Notes, truth: Truth) -> None:
     running: dict[str, Note] = {}
     """By call, as long as its session is left alone."""
     ended: dict[str, float] = {}
-    """By session: until when a call that begins in it is ended with those that run, as who was about to start it hears of
-    a force or a clear behind that."""
+    """By session: until when a call that begins is ended with those that run: who starts it has not heard yet."""
     over: set[str] = set()
     stopping: Note | None = None
     for note in notes:
