@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from kesoku_actors.harness import PCT, POS, SURW, Limits, Portfolio, Random, Shuffle, Strict, explore
 from kesoku_actors.harness.allow import Allow
+from tests.properties.daemon.kinds import Tally
 from tests.properties.daemon.seams import DaemonWorld
 
 RUNS: Final = int(os.environ.get("KESOKU_RUNS", "72"))
@@ -34,7 +35,7 @@ def explored(*, share: float = 1.0, may_tick: bool = True) -> Callable[[Callable
     return explore(
         runs=runs,
         strategy=sampling,
-        world=DaemonWorld,
+        world=Tally().world,
         examples=runs // SCHEDULES,
         may_tick=may_tick,
         limits=LIMITS,
