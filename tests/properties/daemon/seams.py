@@ -148,17 +148,20 @@ def access_to(world: World) -> SteppedAccess:
     What a life before had open is closed first, as the kernel does for a process that was killed.
     """
     if world.crashes:
-        _close_files_in(world.disk.folder / "sessions")
+        _close_what_is_open_in(world.disk.folder)
     crashes = world.crashes
     return SteppedAccess(
         connect=lambda path, _flags: world.disk.connect(path.name), is_dead=lambda: world.crashes != crashes
     )
 
 
-def _close_files_in(folder: Path) -> None:
+def _close_what_is_open_in(folder: Path) -> None:
+    for connection in apsw.connections():  # of the search's index, which is on no disk of the world
+        if connection.filename and Path(connection.filename).is_relative_to(folder):
+            connection.close(force=True)
     for descriptor in map(int, os.listdir("/proc/self/fd")):
         with suppress(OSError):  # that of the listing is gone
-            if Path(os.readlink(f"/proc/self/fd/{descriptor}")).is_relative_to(folder):
+            if Path(os.readlink(f"/proc/self/fd/{descriptor}")).is_relative_to(folder / "sessions"):
                 os.close(descriptor)
 
 
