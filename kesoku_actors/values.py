@@ -49,14 +49,17 @@ def _with_one_repr(decorate: Callable[..., Any]) -> Callable[..., Any]:
     return decorator
 
 
+_OWN_WAYS = ("__attrs_pre_init__", "__attrs_post_init__", "__attrs_init__", "_attrs_cached_hash")
+"""What a class has that does more than fill its fields when it is made; the third beside an `__init__` of its own."""
+
+
 @cache
 def _shape(kind: type[Any]) -> tuple[Callable[[Any], Sequence[Any]], tuple[Fill, ...], dict[str, int]]:
     """Return how the fields of a class are read, how each is filled, and where among them a name stands."""
     attributes = attrs.fields(kind)
-    if hasattr(kind, "__attrs_post_init__") or any(
-        each.validator or each.converter or not each.init for each in attributes
-    ):
-        raise TypeError(f"{kind.__name__} checks what it is made of: use attrs.evolve")
+    is_checked = any(each.validator or each.converter or not each.init for each in attributes)
+    if is_checked or any(hasattr(kind, name) for name in _OWN_WAYS) or "__slots__" not in kind.__dict__:
+        raise TypeError(f"{kind.__name__} is made in a way of its own: use attrs.evolve")
     names = [each.name for each in attributes]
     read = attrgetter(*names) if len(names) > 1 else lambda value: [getattr(value, name) for name in names]
     return read, tuple(getattr(kind, name).__set__ for name in names), {name: at for at, name in enumerate(names)}

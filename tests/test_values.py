@@ -36,6 +36,30 @@ def test_a_class_that_checks_what_it_is_made_of_is_refused():
         evolve(Inbound(chatbot_id="bot", channel_id="1", content="Hello", sender="Ada"), content="")
 
 
+@frozen(cache_hash=True)
+class Hashed:
+    word: str = ""
+
+
+@frozen(slots=False)
+class Open:
+    word: str = ""
+
+
+@frozen
+class Spelt:
+    word: str
+
+    def __init__(self, word: str = "") -> None:
+        self.__attrs_init__(word.lower())
+
+
+@pytest.mark.parametrize("kind", [Hashed, Open, Spelt])
+def test_a_class_that_is_made_in_a_way_of_its_own_is_refused(kind):
+    with pytest.raises(TypeError, match=r"attrs\.evolve"):
+        evolve(kind(), word="A")
+
+
 @attrs.frozen
 class TheirPair:
     left: object

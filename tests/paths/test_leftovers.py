@@ -9,10 +9,12 @@ from pathlib import Path
 
 import trio
 
+from kesoku_actors.actors import SupervisorSpec, run_system
 from kesoku_actors.llm.scripted import Call, Say, Stall
 from kesoku_actors.protocol import Message, Stop, Type
 from kesoku_actors.tools import ToolRegistry
 from kesoku_actors.tools.shell import Leftovers, ShellOptions, add_shell_tool
+from kesoku_actors.tools.shell.kernel import Machine
 from kesoku_actors.tools.shell.process_table import process
 from tests.paths.house import Home, at_home
 from tests.paths.test_clear import wiped
@@ -81,3 +83,20 @@ async def test_what_a_command_left_ends_when_the_program_begins_again_after_a_ki
         assert process(pid) is not None
         async with with_a_shell(tmp_path):
             assert process(pid) is None
+
+
+class Deserted(Machine):
+    """A machine on which no command runs."""
+
+    def pids(self) -> list[int]:
+        return []
+
+
+async def test_a_start_reads_no_commands_where_none_can_have_outlived_the_program() -> None:
+    async def every_command() -> tuple[()]:
+        raise AssertionError("every command ever run was read")
+
+    leftovers = Leftovers(kernel=Deserted())
+    with trio.fail_after(60):
+        async with run_system(SupervisorSpec(id="root", children=(leftovers.spec(every_command),))):
+            pass

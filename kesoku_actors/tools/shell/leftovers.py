@@ -20,7 +20,7 @@ from attrs import field
 from kesoku_actors.actors import Cell, ChildSpec
 from kesoku_actors.tools.shell.ending import end_all
 from kesoku_actors.tools.shell.kernel import END_GRACE_S, MACHINE, Kernel
-from kesoku_actors.tools.shell.process_table import Family, marked_calls
+from kesoku_actors.tools.shell.process_table import Family, living_marks, marked_calls
 from kesoku_actors.tools.shell.survivors import DeadCall, Survivors, end_survivors
 from kesoku_actors.values import define
 
@@ -54,13 +54,13 @@ class Leftovers:
     def spec(self, earlier: Callable[[], Awaitable[Sequence[DeadCall]]] | None = None) -> ChildSpec:
         """Return the child that ends all of them when it is stopped; it stands before those who run commands.
 
-        `earlier` returns the calls of earlier lives that ran commands.
+        `earlier` returns the calls of earlier lives that ran commands; it is asked when any command runs.
         """
         return ChildSpec(id="leftovers", start=partial(self._keep, earlier=earlier), shutdown_s=_SHUTDOWN_S)
 
     async def _keep(self, cell: Cell[Any], *, earlier: Callable[[], Awaitable[Sequence[DeadCall]]] | None) -> None:
         if earlier is not None and not self._has_looked:
-            await self._end_earlier(await earlier())
+            await self._end_earlier(earlier)
             self._has_looked = True
         cell.started()
         await cell.stopping.wait()
@@ -68,13 +68,15 @@ class Leftovers:
             for session_id in tuple(self._calls):
                 nursery.start_soon(self.end, session_id)
 
-    async def _end_earlier(self, calls: Sequence[DeadCall]) -> None:
-        if calls:
-            ids = [call.call_id for call in calls]
-            left = set(await trio.to_thread.run_sync(marked_calls, ids, self.kernel))
-            dead = [call for call in calls if call.call_id in left]
-            for found in await end_survivors(dead, grace_s=self.grace_s, kernel=self.kernel):
-                self.outlived(found)
+    async def _end_earlier(self, earlier: Callable[[], Awaitable[Sequence[DeadCall]]]) -> None:
+        marks = await trio.to_thread.run_sync(living_marks, self.kernel)
+        if not marks:
+            return  # as nearly always; what every command ever was need not be read
+        calls = await earlier()
+        left = set(marked_calls([call.call_id for call in calls], marks))
+        dead = [call for call in calls if call.call_id in left]
+        for found in await end_survivors(dead, grace_s=self.grace_s, kernel=self.kernel):
+            self.outlived(found)
 
     async def _end(self, call_id: str) -> None:
         await end_all(Family(leader=None, call_id=call_id, kernel=self.kernel), grace_s=self.grace_s)

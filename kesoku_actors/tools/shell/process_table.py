@@ -67,10 +67,14 @@ def _limit(call_id: str) -> int:
     return _LIMIT_BASE + int.from_bytes(sha256(call_id.encode()).digest()[:6])
 
 
-def marked_calls(call_ids: Iterable[str], kernel: Kernel = MACHINE) -> tuple[str, ...]:
-    """Return those of `call_ids` whose mark a living process bears; the table is read once, however many they are."""
+def living_marks(kernel: Kernel = MACHINE) -> frozenset[int | str]:
+    """Return the marks of calls that living processes bear, of whatever program; the table is read once."""
     living = (pid for pid in kernel.pids() if pid != kernel.own_pid() and process(pid, kernel) is not None)
-    marks = {mark for pid in living for mark in _marks(pid, kernel)}
+    return frozenset(mark for pid in living for mark in _marks(pid, kernel))
+
+
+def marked_calls(call_ids: Iterable[str], marks: frozenset[int | str]) -> tuple[str, ...]:
+    """Return those of `call_ids` whose mark is among these."""
     return tuple(call_id for call_id in call_ids if marks & {call_id, _limit(call_id)})
 
 
