@@ -26,10 +26,9 @@ class Scene:
     """Messages that are of a turn, or ended without one."""
     at_work: set[str] = field(factory=set)
     """Messages of the turn that goes on."""
-    stops: set[int] = field(factory=set)
-    """Those that wait for their end."""
-    receipts: set[int | None] = field(factory=lambda: {None})
-    """Of stops that are done, and of those that there was nothing for."""
+    last_stop: int = 0
+    """The number of the last stop: it covers whatever is open of before."""
+    seqs: dict[str, int] = field(factory=dict)
     thinking: set[str] = field(factory=set)
     calls: set[str] = field(factory=set)
     settled: set[str] = field(factory=set)
@@ -46,21 +45,23 @@ class Scene:
         """The calls that are to start."""
         return self.calls - self.settled - self.answered - self.running
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether something is open that a stop covers."""
+        return any(self.seqs[each] < self.last_stop for each in (*self.at_work, *self.waiting))
+
     def hear(self, note: Note) -> None:
         """Take note of what happened."""
         match note.kind:
             case "accepted" if note["is_person"] and note["id"] not in self.taken:
-                self.waiting[note["id"]] = note
+                self.waiting[note["id"]], self.seqs[note["id"]] = note, note["seq"]
             case "mode":
                 self.mode = note["mode"]
             case "told" | "row" if note["status"] != "removed" and note["rev"] > self.revs.get(note["id"], 0):
                 self.revs[note["id"]] = note["rev"]
                 self._row(note)
-            case "stopped" if note["stop"] not in self.receipts:
-                self.stops.add(note["stop"])
-            case "receipt":
-                self.receipts.add(note["stop"])
-                self.stops.discard(note["stop"])
+            case "stopped" if note["stop"] is not None:
+                self.last_stop = note["stop"]
             case "thinks":
                 self.thinking.add(note["inference"])
             case "thought" | "cancelled" | "failed":
@@ -80,6 +81,7 @@ class Scene:
 
     def _row(self, note: Note) -> None:
         message_id, status = note["id"], note["status"]
+        self.seqs[message_id] = note["seq"]
         if note["root"] is not None or status in ENDED:
             self.taken.add(message_id)
             self.waiting.pop(message_id, None)
@@ -94,14 +96,13 @@ class Scene:
 
     def check(self, now: Note, parallel: int) -> None:
         """See that nothing is put off that could be done now."""
-        if not (self.at_work or self.waiting):
-            self.stops.clear()  # the receipt may have come before anybody listened
+        stopped = self.is_stopped
         tools = bool(self.running)
         interrupted = self.mode is BusyMode.INTERRUPT and bool(self.waiting)
         assert tools or not interrupted, f"somebody interrupts, and only started tools may go on (I2, I9): {now}"
-        assert tools or not self.stops, f"a stop waits, and only started tools may go on (I7): {now}"
-        assert not (interrupted or self.stops) or not self.unstarted, f"what has not begun ends at once (I3): {now}"
-        assert not (interrupted or self.stops) or not self.thinking, f"nobody thinks any more (I2, I7): {now}"
+        assert tools or not stopped, f"a stop waits, and only started tools may go on (I7): {now}"
+        assert not (interrupted or stopped) or not self.unstarted, f"what has not begun ends at once (I3): {now}"
+        assert not (interrupted or stopped) or not self.thinking, f"nobody thinks any more (I2, I7): {now}"
         assert not self.thinking or self.calls <= self.answered, f"an inference goes on without a result (I4): {now}"
         assert len(self.thinking) <= 1, f"two inferences (I1): {now}"
         assert self.at_work or not self.waiting, f"somebody waits, and nothing is done (I6): {now}"

@@ -147,6 +147,7 @@ def force_ends_tools(notes: Notes) -> None:
     """What runs when force is accepted ends before time passes (I7); for runs in which time passes only when nobody can
     run."""
     told: list[Note] = []
+    ran = set[str]()
     running = defaultdict[str, set[str]](set)
     for note in notes:
         match note.kind:
@@ -155,8 +156,11 @@ def force_ends_tools(notes: Notes) -> None:
             case "ended" | "killed":
                 running[note["session"]].discard(note["call"])
                 told.append(evolve(note, kind="over"))
+            case "forcing":
+                ran = set(running[note["session"]])
             case "forced" if note["reply"] == "Stop":
-                told += [evolve(note, kind="due", fields={"call": call}) for call in sorted(running[note["session"]])]
+                left = sorted(ran & running[note["session"]])  # what the next turn has begun meanwhile is not meant
+                told += [evolve(note, kind="due", fields={"call": call}) for call in left]
             case _:
                 pass
     prompt(told, "due", "over", by="call", within_s=0.0).demand()
