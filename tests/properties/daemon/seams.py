@@ -70,7 +70,8 @@ class SteppedAccess:
     """The store's executor without threads: before each call, and before its answer arrives, others may run.
 
     So a commit takes its time, as it does in the thread of a daemon. There is one connection, as the simulated disk has
-    no shared memory; a reading is one step, and sees one snapshot.
+    no shared memory; a reading is one step, and sees one snapshot. What a daemon's readers do between BEGIN and COMMIT
+    is not explored: here they wait until the writer is in no transaction, and see no snapshot from before it.
     """
 
     connect: Callable[[Path, int], apsw.Connection]
@@ -111,7 +112,10 @@ class SteppedAccess:
         return result
 
     async def read(self, query: Callable[[apsw.Connection], T]) -> T:
-        """Run a query. Raises `StoreBusy` while the store is not open."""
+        """Run a query behind the transaction that is open, never within it; that a daemon reads there is not explored.
+
+        Raises `StoreBusy` while the store is not open.
+        """
         await trio.lowlevel.checkpoint()
         while self.is_writing:
             await self.written.wait()
