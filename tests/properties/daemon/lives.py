@@ -24,7 +24,7 @@ from kesoku_actors.log import Logger
 from kesoku_actors.protocol import Channel
 from kesoku_actors.session import Recorded, TurnLimits, first_difference
 from kesoku_actors.session.vocabulary import CommitRefused
-from kesoku_actors.store import StoreBusy
+from kesoku_actors.store import StoreBusy, StoreFault
 from tests.properties.daemon.commands import SCENARIO
 from tests.properties.daemon.computer import SimulatedKernel
 from tests.properties.daemon.model import NotedModel, Tools
@@ -238,11 +238,12 @@ class Life:
         error = fields.get("error")
         if event == "child_crashed" and self.is_alive():
             self.play.world.note("crashed", path=str(fields.get("path")))
-        if self.play.faults.disk:
-            return  # whether it may is for the property to say
         if event == "child_crashed" and isinstance(error, BaseException) and self.is_alive():
-            # Who asks a store that was made to crash may crash with it.
-            meant: tuple[type[Exception], ...] = (Injected, ActorStopped, StoreBusy) if self.injected else (Injected,)
+            meant: tuple[type[Exception], ...] = (Injected,)
+            if self.injected:
+                meant = (*meant, ActorStopped, StoreBusy)  # who asks a store that was made to crash may crash with it
+            if self.play.faults.disk:
+                meant = (*meant, ActorStopped, StoreFault)  # whether these may is for the property to say
             found = [each for each in leaves(error) if not isinstance(each, meant)]
             self.play.surprises += [(str(fields.get("path")), each) for each in found]
 
