@@ -1,7 +1,8 @@
 """A campaign: an exploration that is stopped and goes on another day, or that several machines share.
 
 What was explored stands in a file, one JSON object, written anew by a rename so that it is whole whenever it is read.
-It goes on only with the same source, seed, strategy and share. Where Hypothesis draws the inputs, it draws the same
+It goes on only with the same source, seed, strategy and share; a strategy without a name of its own, as a `lambda`, is
+not known again, and has no campaign. Where Hypothesis draws the inputs, it draws the same
 ones again for the same seed, and those that were searched to their end are passed over. A failing run and a way out of
 the simulated world stand there too: who goes on is told of them again, and not that the rest holds.
 """
@@ -40,13 +41,16 @@ class Campaign:
     _written: float = 0.0
 
     def resumed(self) -> Exploration:
-        """Return the exploration of what is left. Raises `HarnessError` for a file of another one."""
-        plan = self.exploration.plan
+        """Return the exploration of what is left.
+
+        Raises `HarnessError` for a file of another one, and for a strategy that has no name.
+        """
+        plan, identity = self.exploration.plan, self._identity()
         if not self.path.exists():
             return self.exploration
         try:
             kept: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8"))
-            if kept["campaign"] != self._identity():
+            if kept["campaign"] != identity:
                 raise HarnessError(
                     f"{self.path} is of another source, seed, strategy or share; begin with another file"
                 )
@@ -117,8 +121,19 @@ class Campaign:
 
 
 def _called(strategy: str | Callable[[], Strategy]) -> str:
-    """Return what a strategy is called in every process: what makes one stands elsewhere in memory each time."""
-    return strategy if isinstance(strategy, str) else getattr(strategy, "__qualname__", type(strategy).__qualname__)
+    """Return what a strategy is called in every process: what makes one stands elsewhere in memory each time.
+
+    Raises `HarnessError` for what others are called too: a `lambda`, a `partial`, an object.
+    """
+    if isinstance(strategy, str):
+        return strategy
+    name = str(getattr(strategy, "__qualname__", "<"))
+    if name.endswith("<lambda>") or name == "<":
+        raise HarnessError(
+            f"a campaign goes on with the same strategy only, and {strategy!r} has no name to know it by: "
+            "make it by a class or by a function with `def`"
+        )
+    return name
 
 
 def _found_in(kept: dict[str, str]) -> Found:

@@ -80,6 +80,18 @@ def test_a_group_is_signalled_as_one_and_who_left_it_is_not() -> None:
     passes(test, may_tick=False)
 
 
+def test_when_the_power_goes_nobody_lives_on_even_if_the_ended_are_forgotten_at_once() -> None:
+    async def test(world: World) -> None:
+        world.procs["shell"] = [Sleep(90)]
+        world.children.heard = lambda _process: world.children.forget()
+        children = [await started("shell") for _ in range(4)]
+        world.children.kill_all()
+        assert [each.returncode for each in children] == [-signal.SIGKILL] * 4
+        assert world.children.started == []
+
+    passes(test, may_tick=False)
+
+
 def test_who_writes_where_nobody_reads_dies_of_it() -> None:
     async def test(world: World) -> None:
         world.procs["shell"] = [Sleep(1), Out(b"x"), Sleep(90)]

@@ -272,7 +272,7 @@ class Processes:
 
     def kill_all(self) -> None:
         """Kill every child: the power went."""
-        for process in self.started:
+        for process in [*self.living()]:  # who hears of an end may forget those that ended
             process.kill()
 
     def _begin(self, args: Any, parent: Process | None, env: Mapping[str, str], *, leads: bool) -> Process:
