@@ -33,6 +33,7 @@ from kesoku_actors.harness.strategy import RunInfo, Strategy
 from kesoku_actors.harness.zoo import BUGS, Difficulty
 from scripts.bench.children import ROOT
 from scripts.bench.report import Row
+from scripts.counts import count
 
 STRATEGIES: Final = ("strict", "shuffle", "random", "pct2", "pct3", "pct5", "pos", "surw")
 SCHEDULES: Final = 1_000
@@ -129,9 +130,9 @@ def _as_child() -> None:
 def main() -> int:
     """Replay, print what diverged, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--replays", type=int, default=100_000)
-    parser.add_argument("--schedules", type=int, default=SCHEDULES, help="how many are replayed in each process")
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--replays", type=count, default=100_000)
+    parser.add_argument("--schedules", type=count, default=SCHEDULES, help="how many are replayed in each process")
+    parser.add_argument("--jobs", type=count, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--as-child", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()

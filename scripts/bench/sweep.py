@@ -41,6 +41,7 @@ from kesoku_actors.harness import (
 )
 from scripts.bench.folders import folder
 from scripts.bench.report import Row
+from scripts.counts import count
 
 SURVIVALS: Final[dict[str, Survival]] = {
     "subset": SUBSET,
@@ -195,8 +196,8 @@ def long_rows() -> list[Row]:
 def main() -> int:
     """Sweep, print the table, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=ROWS)
-    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--rows", type=count, default=ROWS)
+    parser.add_argument("--seeds", type=count, default=SEEDS)
     parser.add_argument("--survival", choices=SURVIVALS, default="subset", help="what survives of what was not synced")
     asked = parser.parse_args()
     print(HEADER)

@@ -31,6 +31,10 @@ _KINDS: Final = frozenset({".py", ".sql", ".toml"})
 """Of the files that decide what a run does."""
 
 
+_BEGIN: Final = b'{"sources": "'
+"""Of each line."""
+
+
 class Work(Enum):
     """How it ended."""
 
@@ -67,15 +71,17 @@ class Ledger(Generic[P]):
     def __attrs_post_init__(self) -> None:
         if self.path is None or not self.path.exists():
             return
-        whole = self.path.read_bytes().rpartition(b"\n")
-        if whole[2]:
-            with self.path.open("r+b") as file:
-                file.truncate(len(whole[0]) + len(whole[1]))
         try:
-            for line in whole[0].splitlines():
+            whole, end, rest = self.path.read_bytes().rpartition(b"\n")
+            for line in whole.splitlines():
                 self._take(json.loads(line))
-        except (ValueError, KeyError, TypeError) as error:
-            raise NoLedger(f"{self.path} is no file of this kind of work: {error!r}") from error
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise NoLedger(f"{self.path} is no file of this kind of work: name another one") from error
+        if not _BEGIN.startswith(rest[: len(_BEGIN)]):
+            raise NoLedger(f"{self.path} is no file of this kind of work: name another one")
+        if rest:
+            with self.path.open("r+b") as file:
+                file.truncate(len(whole) + len(end))
 
     def left_of(self, pieces: Iterable[P]) -> list[P]:
         """Return the pieces that are to be done."""

@@ -80,6 +80,40 @@ def test_a_file_of_something_else_is_refused(text: str, tmp_path: Path) -> None:
         Ledger(Trial, tmp_path / "done")
 
 
+@pytest.mark.parametrize("text", ['{"mine": 1}', "a note\nand another", ""])
+def test_a_file_of_something_else_keeps_all_it_holds(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "notes"
+    file.write_text(text)
+    if text:
+        with pytest.raises(NoLedger):
+            Ledger(Trial, file)
+    else:
+        assert Ledger(Trial, file).found == {}
+    assert file.read_text() == text
+    with pytest.raises(NoLedger):
+        Ledger(Trial, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments"),
+    [
+        ("campaign", ["--runs", "0"]),
+        ("campaign", ["--minutes", "nan"]),
+        ("certify", ["--bound", "-1"]),
+        ("mutants", ["--jobs", "0"]),
+        ("soak", ["--sessions", "0"]),
+        ("crash_campaign", ["--runs", "0"]),
+        ("crash_campaign", ["--repeat", "nonsense"]),
+    ],
+)
+def test_nothing_passes_of_which_nothing_was_asked(script: str, arguments: list[str]) -> None:
+    command = [sys.executable, f"scripts/{script}", *arguments]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 2
+    assert f"argument {arguments[0]}" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
 def test_a_certificate_is_of_all_shares_and_of_nothing_less() -> None:
     shares = shares_of([CORE], 2, 0, 0)
     assert len(shares) == 64
