@@ -69,7 +69,7 @@ class Leftovers:
                 nursery.start_soon(self.end, session_id)
 
     async def _end_earlier(self, earlier: Callable[[], Awaitable[Sequence[DeadCall]]]) -> None:
-        marks = await trio.to_thread.run_sync(living_marks, self.kernel)
+        marks = living_marks(self.kernel)  # some milliseconds, before anybody waits for anything
         if not marks:
             return  # as nearly always; what every command ever was need not be read
         calls = await earlier()
