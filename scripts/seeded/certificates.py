@@ -61,14 +61,16 @@ class Share:
         exploration: Exploration = getattr(getattr(importlib.import_module(f"{PLACE}.{module}"), test), MARK)
         plan = evolve(exploration.plan, runs=0, certify=self.bound, shard=(self.share, self.shares))
         inputs = Inputs() if self.example is None else drawn(exploration, self.example, self.examples, self.seed)
+        if inputs is None:
+            return Finding(ended=Ended.SURVIVED, said="there are fewer inputs")
         with footprints() as watch:
             so_far = search(exploration.program(inputs), plan, watch)
         return _finding(exploration, inputs, so_far)
 
 
-def drawn(exploration: Exploration, number: int, count: int, first_seed: int) -> Inputs:
-    """Return the input with this number of so many that Hypothesis draws."""
-    every: list[Inputs] = []
+def drawn(exploration: Exploration, number: int, count: int, first_seed: int) -> Inputs | None:
+    """Return the input with this number of so many that Hypothesis draws; none where it draws fewer different ones."""
+    every: dict[object, Inputs] = {}
 
     @seed(first_seed)
     @settings(
@@ -80,10 +82,12 @@ def drawn(exploration: Exploration, number: int, count: int, first_seed: int) ->
     )
     @given(**exploration.drawn)
     def draw(**inputs: Any) -> None:
-        every.append(inputs_now(exploration, inputs))
+        now = inputs_now(exploration, inputs)
+        same = repr(now.drawn) if now.draws is None else now.draws.value or now.draws.chosen
+        every.setdefault(same, now)
 
     draw()
-    return every[number % len(every)]
+    return dict(enumerate(every.values())).get(number)
 
 
 def _finding(exploration: Exploration, inputs: Inputs, so_far: Searched) -> Finding:
@@ -132,6 +136,8 @@ class Certified:
     bound: int
     ticks: bool
     failed: tuple[tuple[Share, Finding], ...]
+    unknown: tuple[tuple[Share, Finding], ...]
+    """That were begun and ended without an outcome."""
 
     @property
     def is_certified(self) -> bool:
@@ -140,8 +146,15 @@ class Certified:
 
     def data(self) -> dict[str, Any]:
         """Return it as JSON takes it."""
-        failed = [{**asdict(share), **asdict(finding)} for share, finding in self.failed]
-        return {**asdict(self, recurse=False), "certified": self.is_certified, "failed": failed}
+        failed, unknown = (
+            [{**asdict(share), **asdict(finding)} for share, finding in some] for some in (self.failed, self.unknown)
+        )
+        return {
+            **asdict(self, recurse=False),
+            "certified": self.is_certified,
+            "failed": failed,
+            "unknown": unknown,
+        }
 
     def __str__(self) -> str:
         """Return it for people; a certificate is of all shares and of nothing less."""
@@ -163,13 +176,14 @@ def together(pieces: Sequence[Share], found: Mapping[Share, Finding]) -> list[Ce
         Certified(
             test=test,
             shares=len(all_),
-            done=len(done := [piece for piece in all_ if piece in found]),
+            done=len(done := [piece for piece in all_ if piece in found and found[piece].is_known]),
             schedules=sum(found[piece].schedules for piece in done),
-            inputs=sum(piece.example is not None for piece in done),
+            inputs=sum(piece.example is not None and found[piece].schedules > 0 for piece in done),
             seconds=sum(found[piece].seconds for piece in done),
             bound=all_[0].bound,
             ticks=all(found[piece].ticks for piece in done),
             failed=tuple((piece, found[piece]) for piece in done if found[piece].ended is not Ended.SURVIVED),
+            unknown=tuple((piece, found[piece]) for piece in all_ if piece in found and not found[piece].is_known),
         )
         for test, all_ in by_test.items()
     ]

@@ -1,7 +1,8 @@
 """What was carried out, a line for each piece of work, so that it is not done again.
 
 Invariants: a line is of one state of the sources, and counts for no other one; a line that was cut off, as its writer
-was killed, is taken away. Two who work at the same time have a file each.
+was killed, is taken away, and nothing is changed in a file of something else. What ended without an outcome is kept
+to be told, and is to be done again. Two who work at the same time have a file each.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from time import monotonic
 from types import FrameType
 from typing import Any, Final, Generic, TypeVar
 
+import hypothesis
 import trio
 from attrs import asdict, define, evolve, field
 
@@ -29,8 +31,6 @@ P = TypeVar("P", bound=Piece)
 
 _KINDS: Final = frozenset({".py", ".sql", ".toml"})
 """Of the files that decide what a run does."""
-
-
 _BEGIN: Final = b'{"sources": "'
 """Of each line."""
 
@@ -39,7 +39,7 @@ class Work(Enum):
     """How it ended."""
 
     DONE = "done"
-    LEFT = "the time was over"
+    LEFT = "not all was done"
     STOPPED = "stopped"
 
 
@@ -47,12 +47,15 @@ class NoLedger(Exception):
     """A file holds something else."""
 
 
-def state_of_sources() -> str:
-    """Return a digest of the program, its harness and the properties, and of the trio they run on."""
-    digest = hashlib.sha256(trio.__version__.encode())
-    files = [file for folder in (ROOT / PACKAGE, DAEMON) for file in folder.rglob("*") if file.suffix in _KINDS]
-    for file in sorted(files):
-        digest.update(f"\n{file.relative_to(ROOT)}\n".encode() + file.read_bytes())
+def state_of_sources(root: Path = ROOT) -> str:
+    """Return a digest of all that decides what a piece finds.
+
+    That is the program, its harness, the properties and who explores them, and the Python and libraries they run on.
+    """
+    digest = hashlib.sha256(f"{sys.version}\n{trio.__version__}\n{hypothesis.__version__}".encode())
+    folders = (root / PACKAGE, root / DAEMON.relative_to(ROOT), root / Path(__file__).parent.relative_to(ROOT))
+    for file in sorted(file for folder in folders for file in folder.rglob("*") if file.suffix in _KINDS):
+        digest.update(f"\n{file.relative_to(root)}\n".encode() + file.read_bytes())
     return digest.hexdigest()[:12]
 
 
@@ -75,17 +78,17 @@ class Ledger(Generic[P]):
             whole, end, rest = self.path.read_bytes().rpartition(b"\n")
             for line in whole.splitlines():
                 self._take(json.loads(line))
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise NoLedger(f"{self.path} is no file of this kind of work: name another one") from error
-        if not _BEGIN.startswith(rest[: len(_BEGIN)]):
+        if not _is_cut_off(rest):
             raise NoLedger(f"{self.path} is no file of this kind of work: name another one")
         if rest:
             with self.path.open("r+b") as file:
                 file.truncate(len(whole) + len(end))
 
     def left_of(self, pieces: Iterable[P]) -> list[P]:
-        """Return the pieces that are to be done."""
-        return [piece for piece in pieces if piece not in self.found]
+        """Return the pieces that are to be done: those that nothing is known of."""
+        return [piece for piece in pieces if piece not in self.found or not self.found[piece].is_known]
 
     def add(self, piece: P, finding: Finding) -> None:
         """Keep what came of a piece."""
@@ -100,11 +103,20 @@ class Ledger(Generic[P]):
         return [{**asdict(piece), **asdict(finding)} for piece, finding in self.found.items()]
 
     def _take(self, line: dict[str, Any]) -> None:
+        piece, told = line["piece"], line["finding"]
         if line["sources"] != self.sources:
             self.others += 1
             return
-        told = line["finding"]
-        self.found[self.kind(**line["piece"])] = evolve(Finding(ended=Ended(told.pop("ended"))), **told)
+        self.found[self.kind(**piece)] = evolve(Finding(ended=Ended(told.pop("ended"))), **told)
+
+
+def _is_cut_off(tail: bytes) -> bool:
+    """Return whether this is the begin of a line of a ledger, or nothing."""
+    try:
+        json.loads(tail)
+    except ValueError:
+        return _BEGIN.startswith(tail[: len(_BEGIN)])
+    return False
 
 
 def work_through(ledger: Ledger[P], pieces: Sequence[P], *, jobs: int, minutes: float) -> Work:
@@ -127,7 +139,7 @@ def work_through(ledger: Ledger[P], pieces: Sequence[P], *, jobs: int, minutes: 
         with closing(carry_out(within(), jobs)) as done:
             for number, (piece, finding) in enumerate(done, 1):
                 ledger.add(piece, finding)
-                print(f"[{number}/{len(left)}] {piece} {finding.ended}", file=sys.stderr, flush=True)
+                print(f"[{number}/{len(left)}] {piece} {finding.short}", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
         ended = Work.STOPPED
     finally:

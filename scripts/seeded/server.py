@@ -111,9 +111,13 @@ def carry_out(pieces: Iterable[P], jobs: int) -> Generator[tuple[P, Finding]]:
 def _finding(fork: _Fork[P], status: int) -> Finding:
     code = os.waitstatus_to_exitcode(status)
     if code == -signal.SIGXCPU:
-        return Finding(ended=Ended.TIMEOUT, seconds=fork.piece.seconds)
+        said = f"it took more than {fork.piece.seconds} s of CPU time"
+        return Finding(ended=Ended.TIMEOUT, seconds=fork.piece.seconds, said=said)
+    if code < 0:
+        return Finding(ended=Ended.BROKEN, said=f"ended by signal {-code}")
     if code != 0:
-        return Finding(ended=Ended.BROKEN, said=fork.written.decode(errors="replace").strip().rpartition("\n")[2])
+        said = fork.written.decode(errors="replace").strip().rpartition("\n")[2]
+        return Finding(ended=Ended.BROKEN, said=said or f"ended with exit code {code}")
     told = json.loads(fork.written)
     return evolve(Finding(ended=Ended(told.pop("ended"))), **told)
 

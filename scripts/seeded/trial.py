@@ -45,7 +45,10 @@ class Ended(StrEnum):
     SURVIVED = "survived"
     TIMEOUT = "timeout"
     BROKEN = "broken"
-    """It could not be tried."""
+    """It could not be tried, or not to its end."""
+
+
+_OUTCOMES: Final = frozenset({Ended.KILLED, Ended.CRASHED, Ended.SURVIVED})
 
 
 @frozen(kw_only=True)
@@ -65,6 +68,16 @@ class Finding:
     """That plays the run in which it was noticed, or the first that crashed."""
     ticks: bool = True
     """Whether time was let pass while work was runnable."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it tells anything of the program: who was ended from outside, or could not begin, does not."""
+        return self.ended in _OUTCOMES
+
+    @property
+    def short(self) -> str:
+        """How it ended, in a line of progress."""
+        return str(self.ended) if self.is_known else f"not known: {self.said}"
 
 
 @define(eq=False)

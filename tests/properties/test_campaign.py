@@ -10,12 +10,17 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+import hypothesis
 import pytest
+import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kesoku_actors.harness import explore
+from kesoku_actors.harness.exploration import exploration_of
 from scripts.seeded.certificates import Share, shares_of, together
-from scripts.seeded.ledger import Ledger, NoLedger
+from scripts.seeded.certificates import drawn as drawn_input
+from scripts.seeded.ledger import Ledger, NoLedger, state_of_sources
 from scripts.seeded.pieces import pieces, replay, shard_of, sharded
 from scripts.seeded.server import Trial
 from scripts.seeded.table import Property, explored_properties
@@ -80,7 +85,7 @@ def test_a_file_of_something_else_is_refused(text: str, tmp_path: Path) -> None:
         Ledger(Trial, tmp_path / "done")
 
 
-@pytest.mark.parametrize("text", ['{"mine": 1}', "a note\nand another", ""])
+@pytest.mark.parametrize("text", ['{"mine": 1}', '{"sources": "a book", "page": 3}', "a note\nand another", ""])
 def test_a_file_of_something_else_keeps_all_it_holds(text: str, tmp_path: Path) -> None:
     file = tmp_path / "notes"
     file.write_text(text)
@@ -112,6 +117,103 @@ def test_nothing_passes_of_which_nothing_was_asked(script: str, arguments: list[
     assert ended.returncode == 2
     assert f"argument {arguments[0]}" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+KILLED_ONCE: Final = """
+import os, signal, sys
+from pathlib import Path
+from attrs import frozen
+from scripts.seeded.ledger import Ledger, work_through
+from scripts.seeded.trial import Ended, Finding
+
+@frozen
+class KilledOnce:
+    mark: str
+    seconds: int = 60
+
+    def carry_out(self):
+        if not Path(self.mark).exists():
+            Path(self.mark).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return Finding(ended=Ended.SURVIVED, schedules=1)
+
+@frozen
+class Hangs(KilledOnce):
+    seconds: int = 1
+
+    def carry_out(self):
+        while True:
+            pass
+
+kind = {"killed": KilledOnce, "hangs": Hangs}[sys.argv[1]]
+ledger = Ledger(kind, Path(sys.argv[2]))
+print(work_through(ledger, [kind(sys.argv[2] + ".mark")], jobs=1, minutes=1).name)
+"""
+
+
+def test_a_piece_that_was_killed_from_outside_is_not_known_and_is_done_again(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", KILLED_ONCE, "killed", str(tmp_path / "done")]
+    first, again = (subprocess.run(command, cwd=ROOT, capture_output=True, text=True) for _ in range(2))
+    assert ("not known: ended by signal 9" in first.stderr, first.stdout) == (True, "LEFT\n"), first.stderr
+    assert ("survived" in again.stderr, again.stdout) == (True, "DONE\n"), again.stderr
+    assert [line["finding"]["ended"] for line in lines(tmp_path / "done")] == ["broken", "survived"]
+
+
+def test_a_piece_that_hangs_is_not_known_to_fail(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", KILLED_ONCE, "hangs", str(tmp_path / "done")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert ("not known: it took more than 1 s of CPU time" in done.stderr, done.stdout) == (True, "LEFT\n")
+
+
+def test_a_campaign_tells_what_is_not_known_and_does_not_pass(tmp_path: Path) -> None:
+    file, [work] = tmp_path / "done", pieces([DRAWN.test], [1], runs=2)
+    wanted = ("--only", DRAWN.test, "--rounds", "1", "--runs", "2", "--resume", str(file))
+    Ledger(Trial, file).add(work, Finding(ended=Ended.BROKEN, said="ended by signal 9"))
+    left = run("campaign", *wanted, "--minutes", "0.000001")
+    assert (left.returncode, "not known: ended by signal 9" in left.stdout) == (4, True), left.stderr
+    assert "0 of 1 pieces failed" in left.stdout
+    done = run("campaign", *wanted)
+    assert (done.returncode, "not known" in done.stdout) == (0, False), done.stderr
+
+
+@pytest.mark.parametrize("ended", [Ended.BROKEN, Ended.TIMEOUT])
+def test_a_share_without_an_outcome_is_neither_run_nor_failed(ended: Ended) -> None:
+    shares = shares_of([CORE], 2, 0, 0)
+    lost = Finding(ended=ended, said="ended by signal 9")
+    [part] = together(shares, {**dict.fromkeys(shares, HELD), shares[7]: lost})
+    assert (part.failed, part.unknown, part.is_certified) == ((), ((shares[7], lost),), False)
+    assert "has none yet: 63 of 64 shares were run" in str(part)
+
+
+@explore(runs=4)
+async def narrow(is_late: bool = st.booleans()) -> None:  # type: ignore[assignment]  # drawn
+    await trio.lowlevel.checkpoint()
+
+
+def test_no_input_is_certified_twice_where_there_are_fewer_than_asked_for() -> None:
+    exploration = exploration_of(narrow)
+    found = [drawn_input(exploration, number, 5, 0) for number in range(5)]
+    assert sorted(one.drawn["is_late"] for one in found if one is not None) == [False, True]
+    assert found[2:] == [None, None, None]
+    shares = shares_of([DRAWN], 1, 3, 0)
+    [whole] = together(shares, {**dict.fromkeys(shares, HELD), shares[2]: Finding(ended=Ended.SURVIVED)})
+    assert "all 20 such schedules were run for the 2 inputs drawn" in str(whole)
+
+
+def test_the_state_of_the_sources_is_also_of_who_explores_and_of_what_runs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = state_of_sources(tmp_path)
+    for folder in ("kesoku_actors", "tests/properties/daemon", "scripts/seeded"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "part.py").write_text("pass")
+        before, here = here, state_of_sources(tmp_path)
+        assert here != before
+    for place, name in ((hypothesis, "__version__"), (trio, "__version__"), (sys, "version")):
+        with monkeypatch.context() as changed:
+            changed.setattr(place, name, "another")
+            assert state_of_sources(tmp_path) != here
+    assert state_of_sources(tmp_path) == here
 
 
 def test_a_certificate_is_of_all_shares_and_of_nothing_less() -> None:
