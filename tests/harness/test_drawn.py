@@ -8,6 +8,8 @@ import shlex
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from hypothesis import strategies as st
 from kesoku_actors.cli.check import command
 from kesoku_actors.harness import Portfolio, Random, explore
 from kesoku_actors.harness.choices import CannotDraw, drawn_again, why_not
+from kesoku_actors.harness.errors import HarnessError
 from kesoku_actors.harness.exploration import exploration_of
 from kesoku_actors.harness.exploring import replayed
 from kesoku_actors.harness.front import verdict_on
@@ -224,6 +227,21 @@ def test_a_strategy_of_a_decorator_is_that_of_its_jobs_and_of_its_campaign(tmp_p
     first, again = (json.loads(subprocess.run(command, capture_output=True, cwd=ROOT).stdout) for _ in range(2))
     assert (first["outcome"], first["schedules"]) == ("holds", 40)
     assert (again["outcome"], again["schedules"]) == ("holds", 40)
+
+
+@pytest.mark.parametrize("strategy", [lambda: Portfolio([Random()]), partial(rotation)], ids=["lambda", "partial"])
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_strategy_without_a_name_of_its_own_has_no_campaign(
+    strategy: Callable[[], Portfolio], is_there: bool, tmp_path: Path
+) -> None:
+    file = tmp_path / "campaign.json"
+    before = exploration_of(right_by_turns)
+    if is_there:
+        verdict_on(before, resume=file)
+    kept = file.read_bytes() if is_there else b""
+    with pytest.raises(HarnessError, match="has no name to know it by"):
+        verdict_on(evolve(before, plan=evolve(before.plan, strategy=strategy)), resume=file)
+    assert (file.read_bytes() if file.exists() else b"") == kept
 
 
 FIXTURES = """
