@@ -124,7 +124,7 @@ async def test_c7_a_restart_in_order_ends_no_tool_and_costs_no_attempt(
     script: Any = scripts(QUICK, TOOLS, ASKED, MODES, ends=(How.TERMINATED,), most_ends=4, settings=SLOTS),
 ) -> None:
     truth = await play(world, script)
-    work.interrupted_with_their_turn(truth)
+    work.interrupted_with_their_turn(world.notes, truth)
     work.tools_live(world.notes)
     work.tools_run_once(world.notes, truth, is_whole=True)
     checks.ends_once(world.notes, truth)
