@@ -24,7 +24,6 @@ from kesoku_actors.harness.faults import Tally
 from kesoku_actors.harness.schedule import BadToken, schedule_of
 from kesoku_actors.harness.search import Found, Plan, Searched
 from kesoku_actors.harness.strategy import Strategy
-from kesoku_actors.harness.verdict import Certificate
 
 _EVERY_S: Final = 1.0
 """CPU seconds between two writes."""
@@ -68,12 +67,8 @@ class Campaign:
                 found=None if kept["found"] is None else _found_in(kept["found"]),
             )
             if self.exploration.drawn and plan.certify:
-                self.before.certificate = Certificate(
-                    bound=plan.certify,
-                    schedules=int(kept["certified"]),
-                    inputs=self.before.inputs,
-                    ticks=plan.may_tick,
-                )
+                certified = int(kept["certified"])
+                self.before.certificate = plan.certificate(schedules=certified, inputs=self.before.inputs)
         except (ValueError, KeyError, TypeError, BadToken):
             raise HarnessError(f"{self.path} is no file of a campaign") from None
         plan = evolve(plan, runs_before=self.before.runs, holds_before=self.before.holds)

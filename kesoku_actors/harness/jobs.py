@@ -20,7 +20,7 @@ from kesoku_actors.harness.exploring import replayed, verdict_of
 from kesoku_actors.harness.faults import Tally
 from kesoku_actors.harness.fresh import fresh_python
 from kesoku_actors.harness.search import Searched, Watcher, together
-from kesoku_actors.harness.verdict import Certificate, Outcome, Verdict
+from kesoku_actors.harness.verdict import Outcome, Verdict
 
 
 @define(eq=False)
@@ -136,6 +136,5 @@ def _together(exploration: Exploration, shares: list[_Share]) -> Verdict:
         return verdict_of(total, Outcome.INCONCLUSIVE, reason=reasons[0])
     if exploration.plan.certify:
         count, inputs = (sum(end[what] for end in ends if end is not None) for what in ("certified", "inputs"))
-        plan = exploration.plan
-        total.certificate = Certificate(bound=plan.certify, schedules=count, inputs=inputs, ticks=plan.may_tick)
+        total.certificate = exploration.plan.certificate(schedules=count, inputs=inputs)
     return verdict_of(total, None)

@@ -58,6 +58,8 @@ def inputs_of(exploration: Exploration, token: Token, given: Mapping[str, Any]) 
             f"which gives it fixtures"
         )
     stale = "" if token.fingerprint == exploration.fingerprint else _OTHER_SOURCE
+    if token.draws is not None and not strategies:
+        raise Divergence(f"{exploration.name} draws no inputs, and the token has some: it is of another program")
     known = {*wanted, *strategies}
     others = [name for name in kept if name not in known] + [
         name for name in strategies if name not in kept and token.draws is None

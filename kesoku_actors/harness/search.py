@@ -72,6 +72,13 @@ class Plan:
         """Return the randomness of the run with this number."""
         return random.Random(f"{self.seed}:{number}")
 
+    def certificate(self, *, schedules: int, inputs: int = 0) -> Certificate:
+        """Return the certificate of so many schedules, when all of this share were played."""
+        share, shares = self.shard
+        return Certificate(
+            bound=self.certify, schedules=schedules, inputs=inputs, ticks=self.may_tick, share=(share + 1, shares)
+        )
+
     def fresh_strategy(self, holds: HoldBound) -> Strategy:
         """Return the strategy, knowing nothing yet; `holds` takes part in a portfolio."""
         if isinstance(self.strategy, str):
@@ -207,9 +214,7 @@ def search(
             so_far.reason = f"none of {so_far.unended} runs came to its end: {so_far.cut}"
             return so_far
     if plan.certify:
-        so_far.certificate = Certificate(
-            bound=plan.certify, schedules=holds.played_within(plan.certify), ticks=plan.may_tick
-        )
+        so_far.certificate = plan.certificate(schedules=holds.played_within(plan.certify))
     return so_far
 
 

@@ -49,15 +49,20 @@ class Certificate:
     """So many were drawn, and it is of each of them; none: the program has no drawn inputs."""
     ticks: bool = True
     """Whether time was let pass while work was runnable; else it passed only when nothing could run."""
+    share: tuple[int, int] = (1, 1)
+    """Which share of these schedules, from 1 on, of how many shares; of the others nothing is said."""
 
     def __str__(self) -> str:
         is_one = self.bound == 1
         hold, fault = ("hold", "fault") if is_one else ("holds", "faults")
         others = f"{'tick' if is_one else 'ticks'} or {fault}" if self.ticks else f"or {fault}, and no tick"
         drawn = f" for the {self.inputs:,} inputs drawn" if self.inputs > 1 else " for the 1 input drawn"
+        number, shares = self.share
+        part = f" of share {number}/{shares}" if shares > 1 else ""
         return (
-            f"no failure with at most {self.bound} {hold} (until nothing else can run){',' * self.ticks} {others}: "
-            f"all {self.schedules:,} such schedules were run{drawn if self.inputs else ''}"
+            f"no failure{part} with at most {self.bound} {hold} (until nothing else can run)"
+            f"{',' * self.ticks} {others}: "
+            f"all {self.schedules:,} such schedules{part} were run{drawn if self.inputs else ''}"
         )
 
 

@@ -241,6 +241,21 @@ def test_shards_are_counted_from_one() -> None:
             parse_shard(wrong)
 
 
+def test_the_certificate_of_a_share_does_not_speak_for_the_whole() -> None:
+    parts = []
+    for share in ("1/2", "2/2"):
+        done = check(f"{SHOPS}:sold_once", "--shard", share, "--json")
+        [certificate] = json.loads(done.stdout)["certificates"]
+        parts.append(certificate["schedules"])
+        assert certificate["share"] == [int(share[0]), 2]
+        told = check(f"{SHOPS}:sold_once", "--shard", share).stdout
+        assert f"such schedules of share {share} were run" in " ".join(told.split())
+    [whole] = json.loads(check(f"{SHOPS}:sold_once", "--json").stdout)["certificates"]
+    assert (whole["schedules"], whole["share"]) == (sum(parts), [1, 1])
+    [two] = json.loads(check(f"{SHOPS}:sold_once", "--jobs", "2", "--json").stdout)["certificates"]
+    assert two == whole
+
+
 def test_without_a_target_it_checks_the_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(tmp_path))

@@ -33,7 +33,7 @@ from kesoku_actors.harness.rerun import inputs_of
 from kesoku_actors.harness.search import KNOWN
 from kesoku_actors.harness.token import Token, token_of
 from kesoku_actors.harness.verdict import Outcome, Verdict
-from tests.harness import carts
+from tests.harness import carts, shops
 from tests.harness.carts import CARTS, Cart
 
 ROOT = Path(__file__).parents[2]
@@ -100,6 +100,12 @@ def test_a_token_whose_strategies_were_changed_is_stale(overcharged: Verdict) ->
     )
     renamed = evolve(whole, drawn={"baskets": carts.CARTS})
     assert replayed(renamed, str(evolve(token, draws=None))).outcome is Outcome.NONDETERMINISM
+
+
+def test_a_token_with_drawn_inputs_is_none_of_a_program_that_draws_nothing(overcharged: Verdict) -> None:
+    verdict = replayed(exploration_of(shops.sold_once), token_in(overcharged))
+    assert verdict.outcome is Outcome.NONDETERMINISM
+    assert "is of another program" in verdict.reason
 
 
 def test_a_token_of_another_hypothesis_says_so_when_it_does_not_fit(overcharged: Verdict) -> None:
