@@ -33,7 +33,7 @@ def info(number: int = 0, length: int = 100) -> RunInfo:
 
 def run(program: Program, strategy: Strategy, number: int = 0, **options: object) -> Run:
     strategy.begin(info(number))
-    return execute(program, strategy, **options)  # type: ignore[arg-type]
+    return execute(program, strategy, **options)  # type: ignore[arg-type]  # each test knows the options it gives
 
 
 def told(result: Run) -> tuple[object, ...]:
