@@ -36,12 +36,10 @@ DATABASE: Final = "kesoku.db"
 
 
 class DaemonWorld(World):
-    """A world in which a crash is not waited for: what stops in order, behind a shield, is cut off as well.
+    """A world with a computer, on which commands run.
 
-    Commands of a program that was killed live on; when the power goes they do not.
+    Those of a program that was killed live on; when the power goes they do not.
     """
-
-    on_crash: Callable[[], None] = staticmethod(lambda: None)
 
     def __init__(self, seed: int = 0) -> None:
         super().__init__(seed)
@@ -53,7 +51,6 @@ class DaemonWorld(World):
         is_killed = orphans or survival is EVERYTHING
         super().crash(survival, orphans=is_killed)
         self.computer.crash(is_cut=not is_killed)
-        self.on_crash()
 
     @contextmanager
     def failing_disk(self, *faults: Fault) -> Iterator[None]:

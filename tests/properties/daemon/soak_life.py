@@ -129,7 +129,6 @@ class SoakLife:
             answer_to=town.answer_to,
         )
         system = run_system(self.house.spec, log=self._crashed)
-        world.on_crash = system.cancel
         world.note("begins", life=self.number)
         async with system, trio.open_nursery() as nursery:
             beside: tuple[Callable[[], Awaitable[None]], ...]
