@@ -6,24 +6,20 @@ property of one script has shares of its schedules; one with drawn inputs has a 
 
 from __future__ import annotations
 
-import importlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from attrs import asdict, evolve, frozen
-from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from kesoku_actors.harness.control.footprints import footprints
-from kesoku_actors.harness.drawn import inputs_now
 from kesoku_actors.harness.exploration import Exploration
 from kesoku_actors.harness.inputs import Inputs
-from kesoku_actors.harness.origin import MARK
 from kesoku_actors.harness.search import Searched, search
 from kesoku_actors.harness.token import token_for
 from kesoku_actors.harness.verdict import Certificate
 from scripts.seeded.table import Property
-from scripts.seeded.trial import PLACE, Ended, Finding
+from scripts.seeded.trial import Ended, Finding, explored, with_each
 
 _SHARES: Final = (1, 1, 64)
 """Of the schedules of one script, by the bound; there are some ten thousand with two events."""
@@ -57,8 +53,7 @@ class Share:
 
     def carry_out(self) -> Finding:
         """Play every schedule of this share, until one fails."""
-        module, _, test = self.test.partition(".")
-        exploration: Exploration = getattr(getattr(importlib.import_module(f"{PLACE}.{module}"), test), MARK)
+        exploration = explored(self.test)
         plan = evolve(exploration.plan, runs=0, certify=self.bound, shard=(self.share, self.shares))
         inputs = Inputs() if self.example is None else drawn(exploration, self.example, self.examples, self.seed)
         if inputs is None:
@@ -72,21 +67,11 @@ def drawn(exploration: Exploration, number: int, count: int, first_seed: int) ->
     """Return the input with this number of so many that Hypothesis draws; none where it draws fewer different ones."""
     every: dict[object, Inputs] = {}
 
-    @seed(first_seed)
-    @settings(
-        max_examples=count,
-        deadline=None,
-        database=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(**exploration.drawn)
-    def draw(**inputs: Any) -> None:
-        now = inputs_now(exploration, inputs)
+    def keep(now: Inputs) -> None:
         same = repr(now.drawn) if now.draws is None else now.draws.value or now.draws.chosen
         every.setdefault(same, now)
 
-    draw()
+    with_each(exploration, keep, count=count, first_seed=first_seed)
     return dict(enumerate(every.values())).get(number)
 
 

@@ -6,6 +6,7 @@ A counterexample is not made small: it is enough that there is one, and where it
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from traceback import walk_tb
@@ -133,8 +134,7 @@ class _Trial:
 
 def try_out(name: str, *, runs: int, first_seed: int) -> Finding:
     """Explore a property with so many schedules, or until it fails."""
-    module, _, test = name.partition(".")
-    exploration: Exploration = getattr(getattr(importlib.import_module(f"{PLACE}.{module}"), test), MARK)
+    exploration = explored(name)
     share = max(1, exploration.plan.runs // exploration.examples) if exploration.drawn else runs
     limits = evolve(exploration.plan.limits, steps=_STEPS)
     plan = evolve(exploration.plan, runs=runs, certify=0, seed=exploration.plan.seed + first_seed, limits=limits)
@@ -144,9 +144,23 @@ def try_out(name: str, *, runs: int, first_seed: int) -> Finding:
         trial.once(Inputs())
         return trial.finding()
 
-    @seed(plan.seed)
+    with_each(exploration, trial.once, count=trial.exploration.examples, first_seed=plan.seed)
+    return trial.finding()
+
+
+def explored(name: str) -> Exploration:
+    """Return how a property is explored, by its module and name."""
+    module, _, test = name.partition(".")
+    exploration: Exploration = getattr(getattr(importlib.import_module(f"{PLACE}.{module}"), test), MARK)
+    return exploration
+
+
+def with_each(exploration: Exploration, once: Callable[[Inputs], None], *, count: int, first_seed: int) -> None:
+    """Call a function with so many inputs that Hypothesis draws for a seed: the same ones each time."""
+
+    @seed(first_seed)
     @settings(
-        max_examples=trial.exploration.examples,
+        max_examples=count,
         deadline=None,
         database=None,
         phases=[Phase.generate],
@@ -154,10 +168,9 @@ def try_out(name: str, *, runs: int, first_seed: int) -> Finding:
     )
     @given(**exploration.drawn)
     def draw(**inputs: Any) -> None:
-        trial.once(inputs_now(exploration, inputs))
+        once(inputs_now(exploration, inputs))
 
     draw()
-    return trial.finding()
 
 
 def noticed_by(error: BaseException) -> str:

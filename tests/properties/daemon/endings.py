@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from signal import SIGKILL, SIGTERM
 from typing import Final
@@ -159,42 +159,37 @@ def nothing_is_left(notes: Notes) -> None:
 
 def ended_before_it_goes_on(notes: Notes) -> None:
     """What an earlier life left running is ended before the model of its session is asked again (C3)."""
-    sessions: dict[str, str] = {}
-    up = defaultdict[str, set[int]](set)
     earlier = set[int]()
-    for note in notes:
-        match note.kind:
-            case "began":
-                sessions[note["call"]] = note["session"]
-            case "up":
-                up[note["call"]].add(note["pid"])
-            case "down":
-                up[note["call"]].discard(note["pid"])
-            case "begins":
-                earlier = set().union(*up.values())
-            case "thinks":
-                left = [up[call] & earlier for call, session in sessions.items() if session == note["session"]]
-                assert not any(left), f"{left} live on, and the session goes on: {note}"
-            case _:
-                pass
+    for note, up, sessions in _with_what_is_up(notes):
+        if note.kind == "begins":
+            earlier = set().union(*up.values())
+        elif note.kind == "thinks":
+            left = [up[call] & earlier for call, session in sessions.items() if session == note["session"]]
+            assert not any(left), f"{left} live on, and the session goes on: {note}"
 
 
 def cleared_behind_its_end(notes: Notes) -> None:
     """What commands of a session started is over before anything of the session is deleted (M7)."""
-    sessions: dict[str, str] = {}
-    up = defaultdict[str, set[int]](set)
+    homes: dict[str, str] = {}
+    for note, up, sessions in _with_what_is_up(notes):
+        if note.kind == "accepted":
+            homes[note["id"]] = note["session"]
+        elif note.kind == "row" and note["status"] == "removed" and note["id"] in homes:
+            left = [pids for call, pids in up.items() if pids and sessions.get(call) == homes[note["id"]]]
+            assert not left, f"{left} live on in a session that is deleted: {note}"
+
+
+def _with_what_is_up(notes: Notes) -> Iterator[tuple[Note, Mapping[str, set[int]], Mapping[str, str]]]:
+    """Yield each note with the processes of every call that are up behind it, and the session of every call."""
+    up, sessions = defaultdict[str, set[int]](set), dict[str, str]()
     for note in notes:
         match note.kind:
-            case "accepted":
-                sessions[note["id"]] = note["session"]
             case "began":
                 sessions[note["call"]] = note["session"]
             case "up":
                 up[note["call"]].add(note["pid"])
             case "down":
                 up[note["call"]].discard(note["pid"])
-            case "row" if note["status"] == "removed" and note["id"] in sessions:
-                left = [pids for call, pids in up.items() if pids and sessions.get(call) == sessions[note["id"]]]
-                assert not left, f"{left} live on in a session that is deleted: {note}"
             case _:
                 pass
+        yield note, up, sessions
